@@ -1,0 +1,1 @@
+"""What every layer shares: intervals, quantities, money, canonical bytes, findings, errors."""

@@ -1,0 +1,69 @@
+"""Errors: one class per reason, each with a stable code and its own wording.
+
+Facts go to ``super().__init__`` and the sentence is made in ``__str__``, so that an error
+crosses a process boundary whole. Messages are lower case, name the thing, say what was
+expected and then what was found. Bad data is not an error but a ``Finding``.
+"""
+
+from typing import ClassVar
+
+
+class TallystickError(Exception):
+    """Anything that ends a command with one line and a stable code."""
+
+    code: ClassVar[str]
+    exit_status: ClassVar[int] = 2
+
+
+class EmptyIntervalError(TallystickError):
+    """An interval ends at or before its start."""
+
+    code = "interval_must_not_be_empty"
+
+    def __init__(self, start_us: int, end_us: int) -> None:
+        super().__init__(start_us, end_us)
+
+    def __str__(self) -> str:
+        start_us, end_us = self.args
+        return f"interval must end after its start, got [{start_us}, {end_us})"
+
+
+class BadInstantError(TallystickError):
+    """A text is not an RFC 3339 UTC time with exactly six fractional digits."""
+
+    code = "bad_time"
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+
+    def __str__(self) -> str:
+        return f"expected a time like 2026-01-01T00:00:00.000000Z, got {_short(self.args[0])}"
+
+
+class NotCanonicalError(TallystickError):
+    """A value has no canonical form: a float, a large integer, a bad key or string."""
+
+    code = "not_canonical"
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+
+    def __str__(self) -> str:
+        return f"value has no canonical form: {self.args[0]}"
+
+
+class UnknownCurrencyError(TallystickError):
+    """A currency is not an ISO 4217 code with a minor unit."""
+
+    code = "unknown_currency"
+
+    def __init__(self, currency: str) -> None:
+        super().__init__(currency)
+
+    def __str__(self) -> str:
+        return f"expected an ISO 4217 currency with a minor unit, got {_short(self.args[0])}"
+
+
+def _short(text: str, limit: int = 60) -> str:
+    """Quote a text for a message, cut to ``limit`` characters."""
+    return repr(text if len(text) <= limit else text[: limit - 3] + "...")
