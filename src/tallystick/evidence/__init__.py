@@ -1,0 +1,1 @@
+"""Evidence: what somebody saw, one record each, never rewritten."""

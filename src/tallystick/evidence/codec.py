@@ -1,0 +1,208 @@
+"""Reading one line of evidence: a record, or the first reason to refuse it (rule 4).
+
+Refusals outrank each other in the order of ``REFUSALS``. The JSON is read strictly: what a
+usual parser lets pass (the last of two equal keys, NaN, a lone surrogate, a number that
+becomes a float) is refused by name, because its canonical bytes would depend on the reader.
+"""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from tallystick.core.canonical import INTEGER_MAX, is_plain_key, is_unicode
+from tallystick.core.errors import BadInstantError
+from tallystick.core.instant import parse_instant
+from tallystick.evidence.draft import SCHEMA
+from tallystick.evidence.fields import BadTimeError
+from tallystick.evidence.kinds import KINDS, BadBodyError, read_body
+from tallystick.evidence.record import Record, Unchecked, content_digest
+
+REFUSALS = (
+    "bad_json",
+    "not_an_object",
+    "duplicate_key",
+    "bad_key",
+    "bad_string",
+    "float_refused",
+    "integer_out_of_range",
+    "bad_record",
+    "bad_time",
+    "bad_body",
+    "time_missing",
+)
+_INTEGER_DIGITS_MAX = len(str(INTEGER_MAX))
+
+
+class RefusedLineError(Exception):
+    """A line cannot be admitted; caught at admission, where it becomes a finding."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(code, message)
+        self.code = code
+        self.message = message
+
+
+def read_line(line: bytes | None) -> Record:
+    """Read a line of evidence; None stands for one that is too long to be held.
+
+    Raises:
+        RefusedLineError: the line cannot be admitted, with the first code that applies.
+    """
+    if line is None:
+        raise RefusedLineError("bad_json", "expected a JSON object, got a line beyond 64 MiB")
+    try:
+        envelope = _read_object(line)
+        _check_envelope(envelope)
+        return _read_record(envelope)
+    except RecursionError as error:
+        raise RefusedLineError("bad_json", "expected JSON, got nesting beyond reason") from error
+
+
+@dataclass(slots=True)
+class _Seen:
+    """What the parser met: the hooks note it, since raising would hide what outranks it."""
+
+    duplicate: str | None = None
+    bad_key: str | None = None
+    real: str | None = None
+    beyond: str | None = None
+
+    def pairs(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        value = dict(pairs)
+        if len(value) != len(pairs):
+            names = [name for name, _ in pairs]
+            self.duplicate = next(name for name in names if names.count(name) > 1)
+        for name in value:
+            if not is_plain_key(name):
+                self.bad_key = name
+        return value
+
+    def float(self, number: str) -> int:
+        self.real = number
+        return 0
+
+    def int(self, number: str) -> int:
+        if len(number) <= _INTEGER_DIGITS_MAX + 1:
+            value = int(number)
+            if -INTEGER_MAX <= value <= INTEGER_MAX:
+                return value
+        self.beyond = number
+        return 0
+
+
+def _refuse_constant(name: str) -> None:
+    raise RefusedLineError("bad_json", f"expected JSON, got the number {name}")
+
+
+def _read_object(line: bytes) -> dict[str, Any]:
+    seen = _Seen()
+    try:
+        value = json.loads(
+            line.decode(),
+            object_pairs_hook=seen.pairs,
+            parse_float=seen.float,
+            parse_int=seen.int,
+            parse_constant=_refuse_constant,
+        )
+    except UnicodeDecodeError as error:
+        raise RefusedLineError("bad_json", f"expected UTF-8, got byte {error.start}") from error
+    except json.JSONDecodeError as error:
+        message = f"expected one JSON object, got: {error.msg.lower()} at column {error.colno}"
+        raise RefusedLineError("bad_json", message) from error
+    if not isinstance(value, dict):
+        raise RefusedLineError("not_an_object", f"expected an object, got {_json_type(value)}")
+    _refuse_seen(seen)
+    if b"\\u" in line and not _all_unicode(value):
+        raise RefusedLineError("bad_string", "expected Unicode, got a lone surrogate")
+    _refuse_numbers(seen)
+    return value
+
+
+def _refuse_seen(seen: _Seen) -> None:
+    if seen.duplicate is not None:
+        raise RefusedLineError("duplicate_key", f"key {_short(seen.duplicate)} stands twice")
+    if seen.bad_key is not None:
+        message = f"expected keys in printable ASCII, got {_short(seen.bad_key)}"
+        raise RefusedLineError("bad_key", message)
+
+
+def _refuse_numbers(seen: _Seen) -> None:
+    if seen.real is not None:
+        message = f"expected an integer or a decimal string, got the number {_short(seen.real)}"
+        raise RefusedLineError("float_refused", message)
+    if seen.beyond is not None:
+        message = f"expected an integer within 2^53-1, got {_short(seen.beyond)}"
+        raise RefusedLineError("integer_out_of_range", message)
+
+
+def _all_unicode(value: Any) -> bool:
+    if isinstance(value, str):
+        return is_unicode(value)
+    if isinstance(value, dict):
+        return all(map(_all_unicode, value.values()))
+    return not isinstance(value, list) or all(map(_all_unicode, value))
+
+
+def _check_envelope(envelope: dict[str, Any]) -> None:
+    producer = envelope.get("producer")
+    if envelope.get("schema") != SCHEMA:
+        wrong = f'schema: expected "{SCHEMA}"'
+    elif not isinstance(envelope.get("id"), str):
+        wrong = "id: expected a string"
+    elif not isinstance(producer, dict) or not isinstance(producer.get("name"), str):
+        wrong = "producer: expected an object with a name"
+    elif not _is_optional(producer.get("boot"), str):
+        wrong = "producer.boot: expected a string"
+    elif not _is_optional(producer.get("seq"), int) or (producer.get("seq") or 0) < 0:
+        wrong = "producer.seq: expected an integer from 0"
+    elif not isinstance(envelope.get("kind"), str):
+        wrong = "kind: expected a string"
+    elif "at" not in envelope or not _is_optional(envelope["at"], str):
+        wrong = "at: expected a time or null"
+    elif not isinstance(envelope.get("observed"), str):
+        wrong = "observed: expected a time"
+    elif not isinstance(envelope.get("body"), dict):
+        wrong = "body: expected an object"
+    else:
+        return
+    raise RefusedLineError("bad_record", wrong)
+
+
+def _is_optional(value: Any, wanted: type) -> bool:
+    return value is None or type(value) is wanted
+
+
+def _read_record(envelope: dict[str, Any]) -> Record:
+    kind = KINDS.get(envelope["kind"])
+    body: Any = envelope["body"]
+    try:
+        at_us = None if envelope["at"] is None else parse_instant(envelope["at"])
+        parse_instant(envelope["observed"])
+        typed: Any = body if kind is None else read_body(kind, body)
+    except (BadInstantError, BadTimeError) as error:
+        message = f"expected a time like 2026-01-01T00:00:00.000000Z, got {_short(error.args[0])}"
+        raise RefusedLineError("bad_time", message) from error
+    except BadBodyError as error:
+        raise RefusedLineError("bad_body", f"body of {envelope['kind']}: {error}") from error
+    if kind is not None and kind.timed and at_us is None:
+        raise RefusedLineError("time_missing", f"at: expected the time of {envelope['kind']}")
+    producer: Unchecked = envelope["producer"]
+    return Record(
+        kind=envelope["kind"],
+        at_us=at_us,
+        producer=producer["name"],
+        id=envelope["id"],
+        boot=producer.get("boot"),
+        seq=producer.get("seq"),
+        body=typed,
+        digest=content_digest(envelope),
+    )
+
+
+def _short(text: str, limit: int = 60) -> str:
+    return repr(text if len(text) <= limit else text[: limit - 3] + "...")
+
+
+def _json_type(value: Any) -> str:
+    names: dict[type, str] = {list: "an array", str: "a string", bool: "a boolean"}
+    return "null" if value is None else names.get(type(value), "a number")
