@@ -1,0 +1,200 @@
+"""What a run achieved and lost: steps, checkpoints, interruptions (rules 39 to 44).
+
+Each number is exact, or bounded, or None for unknown: what nobody stated is never guessed.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tallystick.core.finding import Finding
+from tallystick.timeline.attempt import Attempt
+from tallystick.timeline.checkpoints import Commit, commits_of_run, last_valid
+from tallystick.timeline.grouping import RunRecords
+from tallystick.timeline.lives import Life, Restore
+from tallystick.timeline.progress import has_progress
+
+
+@dataclass(frozen=True, slots=True)
+class Interruption:
+    """What one interrupted attempt lost, in steps; ``lost_at_most`` None is unbounded."""
+
+    attempt: str
+    last_step: int | None
+    restored_step: int | None
+    lost_at_least: int
+    lost_at_most: int | None
+    avoidable_lost: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Achievement:
+    """What the run stands at, and what interruptions cost it."""
+
+    steps_completed: int | None
+    last_valid_checkpoint: Commit | None
+    interruptions: tuple[Interruption, ...]
+    replayed_at_least: int
+    replayed_at_most: int | None
+    accepted: bool | None
+    findings: tuple[Finding, ...]
+
+
+def achievement(run: RunRecords, attempts: Sequence[Attempt], lives: Sequence[Life]) -> Achievement:
+    """Work out what the run achieved from its attempts, in order, and their lives."""
+    commits = commits_of_run(attempts)
+    lives_by_attempt: dict[str, list[Life]] = {attempt.key: [] for attempt in attempts}
+    for life in lives:
+        lives_by_attempt[life.attempt].append(life)
+    interruptions = tuple(
+        _interruption(index, attempts, lives_by_attempt, commits)
+        for index, attempt in enumerate(attempts)
+        if attempt.is_interrupted
+    )
+    accepted, first_accepted_us = _verdict(run)
+    replayed_at_least, replayed_at_most = _replayed(attempts, lives)
+    return Achievement(
+        steps_completed=_steps_completed(lives),
+        last_valid_checkpoint=last_valid(commits),
+        interruptions=interruptions,
+        replayed_at_least=replayed_at_least,
+        replayed_at_most=replayed_at_most,
+        accepted=accepted,
+        findings=(
+            *_restored_ahead(lives, commits),
+            *_restart_loops(attempts, lives_by_attempt),
+            *_after_accept(attempts, first_accepted_us if accepted else None),
+        ),
+    )
+
+
+def _interruption(
+    index: int,
+    attempts: Sequence[Attempt],
+    lives: dict[str, list[Life]],
+    commits: Sequence[Commit],
+) -> Interruption:
+    """Bound what the attempt lost (rule 39) and what of it was avoidable (rule 40)."""
+    attempt = attempts[index]
+    reports = [report for life in lives[attempt.key] for report in life.reports]
+    restore = _next_restore(attempts[index + 1 :], lives)
+    at_least, at_most = _lost(attempt, lives[attempt.key][-1], index, restore)
+    return Interruption(
+        attempt=attempt.key,
+        last_step=reports[-1].step if reports else None,
+        restored_step=None if restore is None else restore.step,
+        lost_at_least=at_least,
+        lost_at_most=at_most,
+        avoidable_lost=None if restore is None else _avoidable(restore, commits),
+    )
+
+
+def _lost(
+    attempt: Attempt, life: Life, index: int, restore: Restore | None
+) -> tuple[int, int | None]:
+    is_clean = attempt.end is not None and attempt.end.is_clean
+    reached = life.stands_at
+    if reached is None and index == 0 and has_progress(attempt):
+        reached = 0
+    at_least = 0 if restore is None or reached is None else max(0, reached - restore.step)
+    if reached is None or (not life.reports and not is_clean):
+        return at_least, None
+    beyond = 0 if is_clean or not life.reports else life.reports[-1].every - 1
+    kept = 0 if restore is None else restore.step
+    return at_least, max(at_least, reached + beyond - kept)
+
+
+def _next_restore(later: Sequence[Attempt], lives: dict[str, list[Life]]) -> Restore | None:
+    """Find what the first later attempt that shows work restored; None if it did not say."""
+    kinds = ("checkpoint.restored", "progress.step", "checkpoint.begun", "checkpoint.committed")
+    for attempt in later:
+        if any(attempt.records.by_kind.get(kind) for kind in kinds):
+            return lives[attempt.key][0].restored
+    return None
+
+
+def _avoidable(restore: Restore, commits: Sequence[Commit]) -> int:
+    best = last_valid(commits, known_us=restore.at_us)
+    return 0 if best is None else max(0, best.step - restore.step)
+
+
+def _replayed(attempts: Sequence[Attempt], lives: Sequence[Life]) -> tuple[int, int | None]:
+    """Bound the steps that were run again (rule 41)."""
+    at_least = at_most = 0
+    for life in lives:
+        if life.highest_step is None:
+            continue
+        again = min(life.highest_step, life.highest_before)
+        at_most += max(0, again - (0 if life.restored is None else life.restored.step))
+        if life.restored is not None:
+            at_least += max(0, again - life.restored.step)
+    if len(attempts) > 1 and not all(map(has_progress, attempts)):
+        return at_least, None
+    return at_least, at_most
+
+
+def _steps_completed(lives: Sequence[Life]) -> int | None:
+    """Give what the last life that says anything stands at (rule 42)."""
+    standing = [life.stands_at for life in lives if life.stands_at is not None]
+    return standing[-1] if standing else None
+
+
+def _restored_ahead(lives: Sequence[Life], commits: Sequence[Commit]) -> list[Finding]:
+    """Find attempts that restored more than anybody is known to have reached (rule 42)."""
+    findings: dict[str, Finding] = {}
+    reached: int | None = None
+    for life in lives:
+        if life.restored is not None and reached is not None:
+            saved = last_valid(commits, known_us=life.restored.at_us)
+            known = max(reached, saved.step) if saved is not None else reached
+            if life.restored.step > known:
+                message = f"it restored step {life.restored.step}, beyond all that was reported"
+                findings[life.attempt] = Finding("restored_ahead", message, life.attempt)
+        for report in life.reports:
+            beyond = report.step + report.every - 1
+            reached = beyond if reached is None else max(reached, beyond)
+    return list(findings.values())
+
+
+def _restart_loops(attempts: Sequence[Attempt], lives: dict[str, list[Life]]) -> list[Finding]:
+    """Find two or more interrupted attempts in a row that reached nothing new (rule 43)."""
+    findings = []
+    fruitless: list[str] = []
+    highest = 0
+    for attempt in attempts:
+        steps = [life.highest_step for life in lives[attempt.key] if life.highest_step is not None]
+        is_new = max(steps, default=0) > highest
+        if attempt.is_interrupted and has_progress(attempt) and not is_new:
+            fruitless.append(attempt.key)
+        else:
+            findings += _loop(fruitless)
+            fruitless = []
+        highest = max([highest, *steps])
+    return findings + _loop(fruitless)
+
+
+def _loop(fruitless: Sequence[str]) -> list[Finding]:
+    if len(fruitless) < 2:  # One restart without progress is no loop.
+        return []
+    message = f"{len(fruitless)} attempts in a row were interrupted and reached no new step"
+    return [Finding("restart_loop", message, fruitless[-1])]
+
+
+def _verdict(run: RunRecords) -> tuple[bool | None, int | None]:
+    """Give the latest verdict (at one moment rejected) and the first acceptance (rule 44)."""
+    accepted = [record.at_us or 0 for record in run.of("output.accepted")]
+    rejected = [record.at_us or 0 for record in run.of("output.rejected")]
+    if not accepted and not rejected:
+        return None, None
+    last_us = max(accepted + rejected)
+    return last_us not in rejected, min(accepted, default=None)
+
+
+def _after_accept(attempts: Sequence[Attempt], accepted_us: int | None) -> list[Finding]:
+    if accepted_us is None:
+        return []
+    message = "it started after the run's output was accepted"
+    return [
+        Finding("attempt_after_accept", message, attempt.key)
+        for attempt in attempts
+        if attempt.start_us >= accepted_us
+    ]

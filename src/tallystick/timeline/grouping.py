@@ -1,0 +1,157 @@
+"""Which records belong to which run and attempt (rules 8 and 9, section 9.1).
+
+Grouping is by what records say, never by guessing: an attempt belongs to the run that a link
+names, else that its start names, else to a run of its own name.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from tallystick.core.finding import InputFinding
+from tallystick.evidence.bodies import AllocationStarted, AttemptLinked, AttemptSame
+from tallystick.evidence.record import Record
+
+_DEVICE_KINDS = ("telemetry.", "device.")
+
+
+@dataclass(slots=True)
+class AttemptRecords:
+    """The records that name one attempt, by kind, each list in canonical order."""
+
+    key: str
+    by_kind: dict[str, list[Record]] = field(default_factory=lambda: defaultdict(list))
+
+    def of(self, *kinds: str) -> list[Record]:
+        """Give the records of some kinds, in canonical order."""
+        if len(kinds) == 1:
+            return self.by_kind.get(kinds[0], [])
+        found = [record for kind in kinds for record in self.by_kind.get(kind, ())]
+        return sorted(found, key=lambda record: record.order)
+
+    @property
+    def started(self) -> list[Record]:
+        """The records that say when it started and with what."""
+        return self.of("allocation.started")
+
+
+@dataclass(slots=True)
+class RunRecords:
+    """The records that name one run or one of its attempts."""
+
+    run: str
+    attempts: list[AttemptRecords] = field(default_factory=list)
+    own: list[Record] = field(default_factory=list)
+    disagreeing: list[str] = field(default_factory=list)
+
+    def of(self, kind: str) -> list[Record]:
+        """Give the run's own records of one kind, in canonical order."""
+        return [record for record in self.own if record.kind == kind]
+
+
+@dataclass(frozen=True, slots=True)
+class Grouping:
+    """Runs in order of their id, the records of devices, and what names nothing known."""
+
+    runs: tuple[RunRecords, ...]
+    devices: tuple[Record, ...]
+    findings: tuple[InputFinding, ...]
+    aliases: Mapping[str, str]
+
+
+def group_records(records: Iterable[Record]) -> Grouping:
+    """Sort admitted records, given in canonical order, by run and attempt."""
+    records = list(records)
+    aliases, findings = _aliases(records)
+    attempts: dict[str, AttemptRecords] = {}
+    named_runs: dict[str, list[Record]] = defaultdict(list)
+    devices = []
+    for record in records:
+        attempt = getattr(record.body, "attempt", None)
+        run = getattr(record.body, "run", None)
+        if attempt is not None and record.kind != "attempt.same":
+            key = aliases.get(attempt, attempt)
+            attempts.setdefault(key, AttemptRecords(key)).by_kind[record.kind].append(record)
+        if run is not None and record.kind not in {"attempt.linked", "allocation.started"}:
+            named_runs[run].append(record)
+        if record.kind.startswith(_DEVICE_KINDS) and attempt is None:
+            devices.append(record)
+    runs, unknown_attempts = _runs(attempts, named_runs)
+    unknown_runs = sorted(named_runs.keys() - runs.keys())
+    findings += [_unknown("attempt", key) for key in unknown_attempts]
+    findings += [_unknown("run", key) for key in unknown_runs]
+    ordered = tuple(runs[run] for run in sorted(runs))
+    return Grouping(ordered, tuple(devices), tuple(findings), aliases)
+
+
+def _runs(
+    attempts: Mapping[str, AttemptRecords], named_runs: Mapping[str, list[Record]]
+) -> tuple[dict[str, RunRecords], list[str]]:
+    runs: dict[str, RunRecords] = {}
+    unknown = []
+    for key in sorted(attempts):
+        attempt = attempts[key]
+        stated = _stated_runs(attempt)
+        if not attempt.started and not attempt.of("attempt.linked"):
+            unknown.append(key)
+            continue
+        run = runs.setdefault(
+            stated[0] if stated else key, RunRecords(stated[0] if stated else key)
+        )
+        run.attempts.append(attempt)
+        if len(set(stated)) > 1:
+            run.disagreeing.append(key)
+        for linked in attempt.of("attempt.linked"):
+            if isinstance(linked.body, AttemptLinked):
+                runs.setdefault(linked.body.run, RunRecords(linked.body.run))
+    for name, records in named_runs.items():
+        if name in runs or any(record.kind == "run.declared" for record in records):
+            runs.setdefault(name, RunRecords(name)).own.extend(records)
+    return runs, unknown
+
+
+def _stated_runs(attempt: AttemptRecords) -> list[str]:
+    """Name the runs that records state for an attempt; the one that counts comes first."""
+    links = [r.body.run for r in attempt.of("attempt.linked") if isinstance(r.body, AttemptLinked)]
+    starts = [r.body.run for r in attempt.started if isinstance(r.body, AllocationStarted)]
+    return links + [run for run in starts if run is not None]
+
+
+def _aliases(records: Iterable[Record]) -> tuple[dict[str, str], list[InputFinding]]:
+    """Follow ``attempt.same`` to the key that counts; two targets or a cycle are ignored."""
+    targets: dict[str, set[str]] = defaultdict(set)
+    for record in records:
+        if isinstance(record.body, AttemptSame):
+            targets[record.body.attempt].add(record.body.same_as)
+    usable = {key: next(iter(names)) for key, names in targets.items() if len(names) == 1}
+    broken = {key for key, names in targets.items() if len(names) > 1}
+    broken |= {key for key in usable if _is_on_cycle(key, usable)}
+    usable = {key: name for key, name in usable.items() if key not in broken}
+    findings = [
+        InputFinding(
+            "alias_conflict", f"attempt {key} is said to be the same as itself or as two others"
+        )
+        for key in sorted(broken)
+    ]
+    return {key: _last(key, usable) for key in usable}, findings
+
+
+def _is_on_cycle(key: str, targets: Mapping[str, str]) -> bool:
+    seen = set()
+    name = targets.get(key)
+    while name is not None and name not in seen:
+        if name == key:
+            return True
+        seen.add(name)
+        name = targets.get(name)
+    return False
+
+
+def _last(key: str, targets: Mapping[str, str]) -> str:
+    while key in targets:
+        key = targets[key]
+    return key
+
+
+def _unknown(what: str, name: str) -> InputFinding:
+    return InputFinding(f"unknown_{what}", f"records name the {what} {name}, and none declares it")

@@ -1,0 +1,33 @@
+"""Whether the values of an array are measurements: ``values`` for a column of numbers.
+
+A value is a sample if it is neither blank nor impossible (rule 21). NaN and the infinities are
+blank, as they are no plain decimal numbers.
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+from tallystick.timeline.values import blank_from, possible_max
+
+Values = npt.NDArray[np.int32] | npt.NDArray[np.int64] | npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
+
+_UNSIGNED = {np.dtype(np.int32): np.dtype(np.uint32), np.dtype(np.int64): np.dtype(np.uint64)}
+
+
+def valid_values(values: Values, metric: str) -> Mask:
+    """Mark the values that are samples: neither blank nor impossible."""
+    highest = possible_max(metric)
+    limit = blank_from(metric) - 1 if highest is None else highest
+    if values.dtype in _UNSIGNED:
+        # Read without its sign bit a negative number lies above the limit: one comparison does.
+        limit = min(limit, int(np.iinfo(values.dtype).max))
+        return np.asarray(values.view(_UNSIGNED[values.dtype]) <= limit)
+    below = values < blank_from(metric) if highest is None else values <= highest
+    return np.asarray((values >= 0) & below)
+
+
+def impossible_values(values: Values, metric: str) -> Mask:
+    """Mark the values that the source stated and that the metric cannot have."""
+    stated = np.isfinite(values) & (values < blank_from(metric))
+    return np.asarray(stated & ~valid_values(values, metric))

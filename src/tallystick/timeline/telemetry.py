@@ -1,0 +1,156 @@
+"""What was seen of devices, indexed by GPU and node so that each attempt finds its own.
+
+Telemetry belongs to devices, not to runs: the same series serves every attempt that held the
+GPU. Labels that name a job are hints and are not read.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from tallystick.evidence.bodies import (
+    DeviceInventory,
+    EngineStarted,
+    Points,
+    Samples,
+    ScrapeFailed,
+    TelemetryWatch,
+)
+from tallystick.evidence.record import Record
+from tallystick.timeline.values import Reading, read_value
+
+_Body_co = TypeVar("_Body_co", covariant=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """The valid sample times of one (GPU, metric, cadence), in order, each once (rule 22)."""
+
+    cadence_us: int
+    times_us: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class GpuSamples:
+    """All inline samples of one GPU.
+
+    ``blank_us`` are the times at which something was blank or impossible and nothing valid;
+    ``impossible_us`` those of impossible values.
+    """
+
+    series: tuple[Series, ...]
+    blank_us: tuple[int, ...]
+    impossible_us: tuple[int, ...]
+    digests: tuple[str, ...]
+
+
+NO_SAMPLES = GpuSamples((), (), (), ())
+
+
+class Seen(NamedTuple, Generic[_Body_co]):
+    """What a record says of a node, when, and the digest that names the record."""
+
+    at_us: int
+    digest: str
+    body: _Body_co
+
+
+@dataclass(slots=True)
+class NodeSeen:
+    """What was seen of one node, each list in order of time."""
+
+    watches: list[Seen[TelemetryWatch]] = field(default_factory=list)
+    engine_starts: list[Seen[EngineStarted]] = field(default_factory=list)
+    inventories: list[Seen[DeviceInventory]] = field(default_factory=list)
+    failures: list[Seen[ScrapeFailed]] = field(default_factory=list)
+
+    def watches_of(self, uuid: str) -> list[Seen[TelemetryWatch]]:
+        """Give the watches that cover a GPU of the node (rule 29)."""
+        return [
+            watch for watch in self.watches if watch.body.gpus is None or uuid in watch.body.gpus
+        ]
+
+    def was_running_before(self, engine: str, at_us: int) -> bool:
+        """Tell whether an engine had started, or watched, before a moment (rule 26)."""
+        starts = between(self.engine_starts, None, at_us - 1)
+        watches = between(self.watches, None, at_us - 1)
+        return any(start.body.engine == engine for start in starts) or any(
+            watch.body.engine == engine for watch in watches
+        )
+
+
+def between(
+    seen: Sequence[Seen[_Body_co]], from_us: int | None, to_us: int
+) -> Sequence[Seen[_Body_co]]:
+    """Give what was seen from one moment (None: ever) to another, both included."""
+    first = 0 if from_us is None else bisect_left(seen, from_us, key=_at_us)
+    return seen[first : bisect_right(seen, to_us, key=_at_us)]
+
+
+def _at_us(seen: Seen[Any]) -> int:
+    return seen.at_us
+
+
+@dataclass(slots=True)
+class Telemetry:
+    """The index; GPUs and nodes that nobody saw have empty entries."""
+
+    samples: dict[str, GpuSamples] = field(default_factory=dict)
+    nodes: dict[str, NodeSeen] = field(default_factory=lambda: defaultdict(NodeSeen))
+    mig_uuids: set[str] = field(default_factory=set)
+    segments: list[Samples] = field(default_factory=list)
+
+
+def index_telemetry(records: Iterable[Record]) -> Telemetry:
+    """Index the records about devices, given in canonical order."""
+    telemetry = Telemetry()
+    points: dict[str, list[tuple[str, Points]]] = defaultdict(list)
+    for record in records:
+        body = record.body
+        at_us = record.at_us or 0
+        match body:
+            case Points():
+                points[body.gpu].append((record.digest, body))
+            case Samples():
+                telemetry.segments.append(body)
+            case ScrapeFailed():
+                seen = Seen(body.from_us, record.digest, body)
+                telemetry.nodes[body.node].failures.append(seen)
+            case TelemetryWatch():
+                telemetry.nodes[body.node].watches.append(Seen(at_us, record.digest, body))
+            case EngineStarted():
+                telemetry.nodes[body.node].engine_starts.append(Seen(at_us, record.digest, body))
+            case DeviceInventory():
+                telemetry.nodes[body.node].inventories.append(Seen(at_us, record.digest, body))
+                telemetry.mig_uuids.update(device.uuid for device in body.devices if device.mig)
+    for node in telemetry.nodes.values():
+        node.failures.sort(key=_at_us)
+    telemetry.samples = {gpu: _gpu_samples(said) for gpu, said in points.items()}
+    return telemetry
+
+
+def _gpu_samples(said: Sequence[tuple[str, Points]]) -> GpuSamples:
+    valid: dict[tuple[str, int], set[int]] = defaultdict(set)
+    blank: set[int] = set()
+    impossible: set[int] = set()
+    for _, points in said:
+        times = valid[points.metric, points.cadence_us]
+        for at_us, value in points.points:
+            reading = read_value(value, points.metric)
+            if reading is Reading.USABLE:
+                times.add(at_us)
+                continue
+            blank.add(at_us)
+            if reading is Reading.IMPOSSIBLE:
+                impossible.add(at_us)
+    series = tuple(
+        Series(cadence_us, tuple(sorted(times))) for (_, cadence_us), times in sorted(valid.items())
+    )
+    return GpuSamples(
+        series=series,
+        blank_us=tuple(sorted(blank.difference(*valid.values()))),
+        impossible_us=tuple(sorted(impossible)),
+        digests=tuple(sorted(digest for digest, _ in said)),
+    )
