@@ -1,0 +1,1 @@
+"""Rating: a timeline and the contract versions in, lines and totals out."""

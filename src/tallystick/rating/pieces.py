@@ -1,0 +1,214 @@
+"""Elementary pieces of an attempt, each with its verdict (rules 52, 57 and 58).
+
+GPUs that were observed alike and that resolutions treat alike form a *cohort*: its pieces are
+cut and judged once, however many GPUs it has.
+"""
+
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import NamedTuple
+
+from tallystick.contract.terms import Contract, Effect, Share
+from tallystick.contract.versions import ContractVersions
+from tallystick.core.interval import Interval
+from tallystick.evidence.bodies import Resolution
+from tallystick.rating.verdict import (
+    NO_CONTRACT,
+    AttemptTerms,
+    PieceState,
+    Verdict,
+    attempt_terms,
+)
+from tallystick.timeline.attempt import Attempt
+from tallystick.timeline.coverage import Gap
+from tallystick.timeline.run import AttemptTimeline
+from tallystick.timeline.spans import Lane
+
+
+class Piece(NamedTuple):
+    """An interval with one verdict."""
+
+    start_us: int
+    end_us: int
+    verdict: Verdict
+
+
+class Decision(NamedTuple):
+    """A resolution of the parties, with the digest of its record."""
+
+    digest: str
+    body: Resolution
+
+
+@dataclass(frozen=True, slots=True)
+class Cohort:
+    """GPUs of an attempt, by their place in it, that share every piece."""
+
+    members: tuple[int, ...]
+    pieces: tuple[Piece, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptPieces:
+    """The cohorts of an attempt, and which resolutions changed something."""
+
+    cohorts: tuple[Cohort, ...]
+    used: frozenset[str]
+    lacks_contract: bool
+    lacks_rate: bool
+
+
+def cut_attempt(
+    timeline: AttemptTimeline, contracts: ContractVersions, decisions: Sequence[Decision]
+) -> AttemptPieces:
+    """Cut an attempt into pieces and judge each.
+
+    Args:
+        timeline: The attempt and its lanes.
+        contracts: The versions of the contract.
+        decisions: Resolutions that name the attempt, in canonical order.
+    """
+    attempt = timeline.attempt
+    held = attempt.held
+    if held is None:
+        return AttemptPieces((), frozenset(), lacks_contract=False, lacks_rate=False)
+    common_us = _common_boundaries(timeline, contracts, decisions, held)
+    judge = _Judge(attempt, contracts)
+    cohorts, used = [], set()
+    for (gaps, treated), members in _cohort_members(timeline, decisions).items():
+        pieces = judge.pieces(timeline, gaps, held, common_us)
+        for decision, is_named in zip(decisions, treated, strict=True):
+            if is_named:
+                pieces, is_used = _resolve(pieces, decision)
+                used |= {decision.digest} if is_used else set()
+        cohorts.append(Cohort(tuple(members), tuple(pieces)))
+    return AttemptPieces(tuple(cohorts), frozenset(used), judge.lacks_contract, judge.lacks_rate)
+
+
+def _cohort_members(
+    timeline: AttemptTimeline, decisions: Sequence[Decision]
+) -> dict[tuple[tuple[Gap, ...], tuple[bool, ...]], list[int]]:
+    members: dict[tuple[tuple[Gap, ...], tuple[bool, ...]], list[int]] = defaultdict(list)
+    for index, covered in enumerate(timeline.coverage):
+        treated = tuple(
+            each.body.gpus is None or covered.gpu.uuid in each.body.gpus for each in decisions
+        )
+        members[covered.gaps, treated].append(index)
+    return members
+
+
+def _common_boundaries(
+    timeline: AttemptTimeline,
+    contracts: ContractVersions,
+    decisions: Sequence[Decision],
+    held: Interval,
+) -> list[int]:
+    """Give every moment that cuts all GPUs of the attempt, start and end included."""
+    bounds = set(held)
+    bounds.update(span.start_us for span in timeline.allocation)
+    bounds.update(span.start_us for span in timeline.progress)
+    bounds.update(contracts.boundaries_us)
+    for contract in contracts.versions:
+        firsts = (rule.when.first_us for rule in contract.rules)
+        bounds.update(held.start_us + first_us for first_us in firsts if first_us is not None)
+    for decision in decisions:
+        bounds.update((decision.body.from_us, decision.body.to_us))
+    return [at_us for at_us in bounds if held.start_us <= at_us <= held.end_us]
+
+
+class _Judge:
+    """Judges pieces of one attempt; equal states are judged once."""
+
+    def __init__(self, attempt: Attempt, contracts: ContractVersions) -> None:
+        self._attempt = attempt
+        self._contracts = contracts
+        self._terms: dict[int, AttemptTerms] = {}
+        self._in_force: dict[int, AttemptTerms | None] = {}
+        self.lacks_contract = False
+        self.lacks_rate = False
+
+    def pieces(
+        self, timeline: AttemptTimeline, gaps: Sequence[Gap], held: Interval, common_us: list[int]
+    ) -> list[Piece]:
+        bounds = sorted({*common_us, *(edge for gap in gaps for edge in gap[:2])})
+        pieces = []
+        labels = zip(
+            _labels_of_gaps(gaps, bounds),
+            _labels(timeline.progress, bounds),
+            _labels(timeline.allocation, bounds),
+            bounds,
+            bounds[1:],
+            strict=False,
+        )
+        for telemetry, progress, allocation, start_us, end_us in labels:
+            state = PieceState(telemetry, progress, allocation, start_us - held.start_us)
+            pieces.append(Piece(start_us, end_us, self._verdict(start_us, state)))
+        return pieces
+
+    def _verdict(self, start_us: int, state: PieceState) -> Verdict:
+        if start_us not in self._in_force:
+            contract = self._contracts.in_force(start_us)
+            self._in_force[start_us] = None if contract is None else self._terms_of(contract)
+        terms = self._in_force[start_us]
+        if terms is None:
+            self.lacks_contract = True
+            return NO_CONTRACT
+        verdict = terms.verdict(state)
+        self.lacks_rate |= verdict.rate is None and verdict.effect.disposition == "hold"
+        return verdict
+
+    def _terms_of(self, contract: Contract) -> AttemptTerms:
+        if contract.version not in self._terms:
+            self._terms[contract.version] = attempt_terms(contract, self._attempt)
+        return self._terms[contract.version]
+
+
+def _labels(lane: Lane, bounds: Sequence[int]) -> list[str]:
+    """Give the class of a lane, which covers everything, for each piece between bounds."""
+    starts = [span.start_us for span in lane]
+    return [lane[bisect_right(starts, at_us) - 1].label for at_us in bounds[:-1]]
+
+
+def _labels_of_gaps(gaps: Sequence[Gap], bounds: Sequence[int]) -> list[str]:
+    labels = ["observed"] * (len(bounds) - 1)
+    places = {at_us: index for index, at_us in enumerate(bounds)}
+    for gap in gaps:
+        for index in range(places[gap.start_us], places[gap.end_us]):
+            labels[index] = f"unknown:{gap.reason}"
+    return labels
+
+
+def _resolve(pieces: Iterable[Piece], decision: Decision) -> tuple[list[Piece], bool]:
+    """Turn held pieces into what the parties decided (rule 57); say whether any was."""
+    effect = resolved_effect(decision.body.disposition)
+    resolved, is_used = [], False
+    for piece in pieces:
+        verdict = piece.verdict
+        is_within = decision.body.from_us <= piece.start_us and piece.end_us <= decision.body.to_us
+        is_held = verdict.effect.disposition == "hold"
+        # Time without a price can be let go, but not charged at a price that nobody named.
+        is_allowed = effect.disposition == "exclude" or not verdict.is_unpriced
+        if is_within and is_held and is_allowed:
+            verdict = verdict._replace(
+                effect=effect, clause=decision.body.clause, decision=decision.digest
+            )
+            is_used = True
+        resolved.append(piece._replace(verdict=verdict))
+    return resolved, is_used
+
+
+def resolved_effect(disposition: str) -> Effect:
+    """Read the disposition of a resolution, which its record's check has let pass."""
+    word, _, share = disposition.partition(":")
+    if word == "charge":
+        return Effect("charge")
+    if word == "exclude":
+        return Effect("exclude")
+    fraction = Fraction(share)
+    return Effect(
+        "credit" if word == "credit" else "share",
+        Share(fraction.numerator, fraction.denominator),
+    )
