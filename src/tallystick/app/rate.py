@@ -1,0 +1,36 @@
+"""Rating files: evidence and contracts in, receipts and findings out."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tallystick.app.contracts import load_contracts
+from tallystick.app.files import read_lines
+from tallystick.contract.versions import ContractVersions
+from tallystick.core.finding import InputFinding
+from tallystick.evidence.admission import Evidence, admit
+from tallystick.receipt.assemble import receipts_of
+
+
+@dataclass(frozen=True, slots=True)
+class RatedFiles:
+    """Receipts as predicates, with what they were made from."""
+
+    receipts: tuple[dict[str, Any], ...]
+    findings: tuple[InputFinding, ...]
+    evidence: Evidence
+    contracts: ContractVersions
+
+
+def rate_files(
+    evidence: Sequence[str], contracts: Sequence[str], run: str | None = None
+) -> RatedFiles:
+    """Rate the runs in some evidence files, or one of them.
+
+    Raises:
+        TallystickError: a file cannot be read, or the contracts have mistakes.
+    """
+    versions = load_contracts(contracts)
+    admitted = admit(read_lines(path) for path in evidence)
+    receipts = receipts_of(admitted, versions, run)
+    return RatedFiles(receipts.predicates, receipts.findings, admitted, versions)

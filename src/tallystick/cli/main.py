@@ -1,0 +1,58 @@
+"""The ``tallystick`` command: each subcommand is loaded only when it is called."""
+
+import sys
+from importlib import import_module
+
+import click
+
+from tallystick import __version__
+from tallystick.core.errors import TallystickError
+
+_COMMANDS = {
+    "collect": ("tallystick.cli.collect", "collect"),
+    "contract": ("tallystick.cli.contract", "contract"),
+    "demo": ("tallystick.cli.demo", "demo_command"),
+    "keys": ("tallystick.cli.keys", "keys"),
+    "rate": ("tallystick.cli.rate", "rate_command"),
+    "receipt": ("tallystick.cli.receipt", "receipt"),
+}
+
+
+class _LazyGroup(click.Group):
+    """A group that imports a subcommand when it is asked for, so that the rest costs nothing."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Name the subcommands."""
+        del ctx
+        return sorted(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import one subcommand."""
+        del ctx
+        if cmd_name not in _COMMANDS:
+            return None
+        module, name = _COMMANDS[cmd_name]
+        command: click.Command = getattr(import_module(module), name)
+        return command
+
+
+@click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="tallystick")
+def cli() -> None:
+    """Receipts for GPU runs: durable, replayable, verifiable by anyone.
+
+    \b
+    Example:
+      tallystick collect slurm sacct.psv --cluster c1 --timezone UTC \\
+        --dry-run --json > evidence.jsonl
+      tallystick rate --evidence evidence.jsonl --contract contract.toml
+    """
+
+
+def main() -> None:
+    """Run the command line; an error of ours is one line with a stable code."""
+    try:
+        cli(prog_name="tallystick")
+    except TallystickError as error:
+        click.echo(f"tallystick: {error.code}: {error}", err=True)
+        sys.exit(error.exit_status)

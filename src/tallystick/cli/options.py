@@ -1,0 +1,77 @@
+"""Options that several commands share."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar
+
+import click
+
+_Command = TypeVar("_Command", bound=Callable[..., Any] | click.Command)
+
+
+class SeveralValues(click.Option):
+    """An option that takes every value up to the next option: ``--evidence A B C``.
+
+    It may also be repeated; the values are one tuple in the order of the command line. A
+    lone ``-`` is a value, and ``--`` ends the values. Arguments of the command therefore
+    stand before such an option, or after ``--``.
+    """
+
+    def __init__(self, *args: Any, **attributes: Any) -> None:
+        super().__init__(*args, **{"metavar": "FILE...", **attributes, "multiple": True})
+
+    def add_to_parser(self, parser: Any, ctx: click.Context) -> None:
+        """Have the parser see the option's name before each of its values."""
+        super().add_to_parser(parser, ctx)
+        parse_args = parser.parse_args
+
+        def parse_repeated(args: list[str]) -> Any:
+            return parse_args(list(repeat_name(args, self.opts)))
+
+        parser.parse_args = parse_repeated
+
+
+def repeat_name(args: Sequence[str], names: Sequence[str]) -> Iterator[str]:
+    """Write an option's name again before each value that follows its first one."""
+    name: str | None = None
+    expects_first = False
+    for index, arg in enumerate(args):
+        if arg == "--":
+            yield from args[index:]
+            return
+        if arg.startswith("-") and arg != "-":
+            stem, equals, _ = arg.partition("=")
+            name = stem if stem in names else None
+            expects_first = not equals
+        elif name is not None:
+            if not expects_first:
+                yield name
+            expects_first = False
+        yield arg
+
+
+def evidence_option(*, required: bool) -> Callable[[_Command], _Command]:
+    """Make the ``--evidence`` option."""
+    return click.option(
+        "--evidence",
+        cls=SeveralValues,
+        required=required,
+        metavar="FILE.jsonl...",
+        help="Evidence, one record a line; - is standard input.",
+    )
+
+
+def contract_option(*, required: bool) -> Callable[[_Command], _Command]:
+    """Make the ``--contract`` option."""
+    return click.option(
+        "--contract",
+        "contracts",
+        cls=SeveralValues,
+        required=required,
+        metavar="FILE.toml...",
+        help="Versions of one contract.",
+    )
+
+
+def json_option() -> Callable[[_Command], _Command]:
+    """Make the ``--json`` flag."""
+    return click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")

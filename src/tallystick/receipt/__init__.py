@@ -1,0 +1,1 @@
+"""Receipts: what is stated, signed, verified, replayed and explained."""
