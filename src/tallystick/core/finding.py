@@ -22,7 +22,8 @@ class InputFinding:
     """A finding about an input rather than about a run.
 
     ``file`` is the 1-based place of the file on the command line, ``source`` its name,
-    ``line`` the 1-based line within it, ``digest`` that of the refused record.
+    ``line`` the 1-based line within it, ``digest`` that of the refused record;
+    ``attempt`` or ``run`` what is named and not known.
     """
 
     code: str
@@ -31,6 +32,8 @@ class InputFinding:
     file: int | None = None
     source: str | None = None
     digest: str | None = None
+    attempt: str | None = None
+    run: str | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Give the stated fields only."""
@@ -41,5 +44,7 @@ class InputFinding:
             ("source", self.source),
             ("line", self.line),
             ("digest", self.digest),
+            ("attempt", self.attempt),
+            ("run", self.run),
         )
         return {name: value for name, value in fields if value is not None}

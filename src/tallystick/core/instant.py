@@ -66,6 +66,7 @@ def _offset_us(hour: str | None, minute: str | None) -> int:
     return int(hour or 0) * HOUR_US + int(minute or 0) * MINUTE_US
 
 
+@lru_cache(maxsize=65_536)
 def format_instant(at_us: int) -> str:
     """Write a time in its one text form."""
     day, rest_us = divmod(at_us, DAY_US)

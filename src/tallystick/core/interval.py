@@ -44,8 +44,9 @@ def union(intervals: Iterable[tuple[int, int]], *, bridge_us: int = 0) -> Interv
 
     Empty and reversed pairs contribute nothing.
     """
+    pairs = [pair for pair in intervals if pair[0] < pair[1]]
     merged: list[tuple[int, int]] = []
-    for start_us, end_us in sorted(pair for pair in intervals if pair[0] < pair[1]):
+    for start_us, end_us in sorted(pairs):
         if merged and start_us - merged[-1][1] <= bridge_us:
             merged[-1] = (merged[-1][0], max(merged[-1][1], end_us))
         else:

@@ -64,11 +64,11 @@ class AllocationStarted(Body, frozen=True, kw_only=True):
     cluster: str
     job_id: str
     nodes: tuple[str, ...]
-    gpu_type: str
     capacity: str
     run: str | None = None
     gpus: tuple[AllocatedGpu, ...] | None = None
     gpu_count: int | None = None
+    gpu_type: str | None = None
     zone: str | None = None
     tier: str | None = None
 

@@ -16,6 +16,7 @@ Check = Callable[[Any], Any]
 
 KEY_BYTES_MAX = 200
 
+_DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _AMOUNT = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?")
 _DISPOSITION = re.compile(r"charge|exclude|(?:credit|share):([0-9]+)/([0-9]+)")
 
@@ -107,7 +108,9 @@ def texts(value: Any) -> tuple[str, ...]:
 
 def statistic(value: Any) -> int | str | None:
     """Accept a value of a summary: an integer, a decimal string or null."""
-    if value is None or type(value) is int or isinstance(value, str):
+    if value is None or type(value) is int:
+        return value
+    if isinstance(value, str) and _DECIMAL.fullmatch(value):
         return value
     raise BadFieldError("an integer, a decimal string or null")
 

@@ -5,7 +5,7 @@ minimum never change it: they make one line of their own (rules 54 and 55).
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -34,23 +34,25 @@ class RatedLine(NamedTuple):
     decisions: frozenset[str]
 
 
-def usage_lines(
+def attempt_lines(
     attempt: Attempt, cut: AttemptPieces, contracts: ContractVersions
 ) -> list[RatedLine]:
     """Add up an attempt's pieces, in the order that lines stand in (rule 65)."""
+    stretches = _stretches(attempt, cut, contracts)
     groups: dict[tuple[object, ...], list[Stretch]] = defaultdict(list)
-    for stretch in _stretches(attempt, cut, contracts):
-        groups[_sort_key(stretch.verdict)].append(stretch)
-    return [_line(attempt, groups[key]) for key in sorted(groups)]
+    for stretch in stretches:
+        groups[_terms(stretch.verdict)].append(stretch)
+    lines = [_line(attempt, group) for group in groups.values()]
+    lines.sort(key=lambda line: _sort_key(line.verdict))
+    granularity = _granularity_line(attempt, stretches, contracts)
+    return lines if granularity is None else [*lines, granularity]
 
 
-def _stretches(
-    attempt: Attempt, cut: AttemptPieces, contracts: ContractVersions
-) -> Iterable[Stretch]:
-    if contracts.highest.unit == "node":
-        return node_stretches(attempt, cut, contracts.highest)
+def _stretches(attempt: Attempt, cut: AttemptPieces, contracts: ContractVersions) -> list[Stretch]:
+    if cut.cohorts and contracts.highest.unit == "node":
+        return list(node_stretches(attempt, cut, contracts.highest))
     return [
-        Stretch(start_us, end_us, verdict, cohort.members, len(cohort.members))
+        Stretch(start_us, end_us, verdict, cohort.members, len(cohort.members), cohort.members[-1])
         for cohort in cut.cohorts
         for start_us, end_us, verdict in cohort.pieces
     ]
@@ -68,8 +70,20 @@ def _line(attempt: Attempt, stretches: Sequence[Stretch]) -> RatedLine:
     )
 
 
+def _terms(verdict: Verdict) -> tuple[object, ...]:
+    """Tell verdicts apart that stand on different lines."""
+    contract, rate, effect = verdict.contract, verdict.rate, verdict.effect
+    return (
+        None if contract is None else contract.version,
+        None if rate is None else rate.clause,
+        effect.disposition,
+        None if effect.share is None else effect.share.text,
+        verdict.clause,
+    )
+
+
 def _sort_key(verdict: Verdict) -> tuple[object, ...]:
-    """Order an attempt's lines and tell them apart: no version is last, no rule clause first."""
+    """Order an attempt's lines: no version stands last, no rule clause first (rule 65)."""
     contract, rate, effect = verdict.contract, verdict.rate, verdict.effect
     return (
         (contract is None, 0 if contract is None else contract.version),
@@ -80,13 +94,15 @@ def _sort_key(verdict: Verdict) -> tuple[object, ...]:
     )
 
 
-def granularity_line(
-    attempt: Attempt, cut: AttemptPieces, contracts: ContractVersions
+def _granularity_line(
+    attempt: Attempt, stretches: Sequence[Stretch], contracts: ContractVersions
 ) -> RatedLine | None:
     """Give what rounding each GPU's (or node's) time adds, None if nothing (rule 54)."""
     held = attempt.held
-    governing = _governing_verdict(attempt, cut)
-    if held is None or governing is None or governing.contract is None:
+    if held is None or not stretches:
+        return None
+    governing = max(stretches, key=_governing_key).verdict
+    if governing.contract is None:
         return None
     units = len(attempt.gpus)
     if contracts.highest.unit == "node":
@@ -105,27 +121,12 @@ def granularity_line(
     )
 
 
+def _governing_key(stretch: Stretch) -> tuple[int, int, int]:
+    """Order stretches so that the one whose terms govern the rounding is last (rule 55)."""
+    precedence = PRECEDENCE[stretch.verdict.effect.disposition]
+    return -precedence, stretch.end_us, stretch.speaker
+
+
 def _rounded_us(duration_us: int, contract: Contract) -> int:
     quanta = to_quanta(Fraction(duration_us, contract.granularity_us), contract.quantity_rounding)
     return max(quanta * contract.granularity_us, contract.minimum_us)
-
-
-def _governing_verdict(attempt: Attempt, cut: AttemptPieces) -> Verdict | None:
-    """Find the piece whose terms govern the rounding (rule 55): the last of the first kind."""
-    candidates = [
-        (
-            -PRECEDENCE[piece.verdict.effect.disposition],
-            piece.end_us,
-            _last_name(attempt, cohort.members),
-            piece.verdict,
-        )
-        for cohort in cut.cohorts
-        for piece in cohort.pieces
-    ]
-    if not candidates:
-        return None
-    return max(candidates, key=lambda candidate: candidate[:3])[3]
-
-
-def _last_name(attempt: Attempt, members: Sequence[int]) -> tuple[bool, str]:
-    return max((uuid is None, uuid or "") for uuid in (attempt.gpus[m].uuid for m in members))

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tallystick.contract.terms import Contract
-from tallystick.rating.pieces import AttemptPieces, Cohort, Piece
+from tallystick.rating.pieces import AttemptPieces, Piece
 from tallystick.rating.stretches import Stretch
 from tallystick.rating.verdict import PRECEDENCE, Verdict
 from tallystick.timeline.attempt import Attempt
@@ -48,13 +48,16 @@ def node_stretches(attempt: Attempt, cut: AttemptPieces, contract: Contract) -> 
     """Give the stretches of every node, each with the verdict that stands for the node."""
     cohort_of = {member: cohort for cohort in cut.cohorts for member in cohort.members}
     for node in nodes_of(attempt, contract):
-        cohorts: dict[int, tuple[int, Cohort]] = {}
-        for member in node.members:  # In order of UUID, so the first of each cohort is its first.
-            cohorts.setdefault(id(cohort_of[member]), (member, cohort_of[member]))
-        pieces = [cohort.pieces for _, cohort in cohorts.values()]
-        for start_us, end_us, at_once in _side_by_side(pieces):
-            verdict = min(at_once, key=lambda each: PRECEDENCE[each.effect.disposition])
-            yield Stretch(start_us, end_us, verdict, node.members, node.units)
+        speakers: dict[tuple[int, ...], int] = {}
+        for member in node.members:  # In order of UUID, so each cohort is spoken for by its first.
+            speakers.setdefault(cohort_of[member].members, member)
+        rows = [cohort_of[member].pieces for member in speakers.values()]
+        for start_us, end_us, at_once in _side_by_side(rows):
+            verdict, speaker = min(
+                zip(at_once, speakers.values(), strict=True),
+                key=lambda each: PRECEDENCE[each[0].effect.disposition],
+            )
+            yield Stretch(start_us, end_us, verdict, node.members, node.units, speaker)
 
 
 def _side_by_side(

@@ -127,6 +127,10 @@ class _Judge:
         self._contracts = contracts
         self._terms: dict[int, AttemptTerms] = {}
         self._in_force: dict[int, AttemptTerms | None] = {}
+        self._verdicts: dict[tuple[int | str, ...], Verdict] = {}
+        self._looks_at_time = any(
+            rule.when.first_us is not None for each in contracts.versions for rule in each.rules
+        )
         self.lacks_contract = False
         self.lacks_rate = False
 
@@ -144,7 +148,8 @@ class _Judge:
             strict=False,
         )
         for telemetry, progress, allocation, start_us, end_us in labels:
-            state = PieceState(telemetry, progress, allocation, start_us - held.start_us)
+            since_us = start_us - held.start_us if self._looks_at_time else 0
+            state = PieceState(telemetry, progress, allocation, since_us)
             pieces.append(Piece(start_us, end_us, self._verdict(start_us, state)))
         return pieces
 
@@ -156,9 +161,12 @@ class _Judge:
         if terms is None:
             self.lacks_contract = True
             return NO_CONTRACT
-        verdict = terms.verdict(state)
-        self.lacks_rate |= verdict.rate is None and verdict.effect.disposition == "hold"
-        return verdict
+        place = (terms.contract.version, *state)
+        if place not in self._verdicts:
+            verdict = terms.verdict(state)
+            self.lacks_rate |= verdict.rate is None and verdict.effect.disposition == "hold"
+            self._verdicts[place] = verdict
+        return self._verdicts[place]
 
     def _terms_of(self, contract: Contract) -> AttemptTerms:
         if contract.version not in self._terms:

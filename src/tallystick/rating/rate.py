@@ -11,7 +11,7 @@ from tallystick.core.money import round_money
 from tallystick.evidence.bodies import Adjustment, Resolution
 from tallystick.evidence.record import Record
 from tallystick.rating.amounts import LineAmounts, line_amounts
-from tallystick.rating.lines import RatedLine, granularity_line, usage_lines
+from tallystick.rating.lines import RatedLine, attempt_lines
 from tallystick.rating.pieces import AttemptPieces, Decision, cut_attempt
 from tallystick.timeline.run import AttemptTimeline, RunTimeline
 
@@ -94,7 +94,10 @@ def rate_run(timeline: RunTimeline, contracts: ContractVersions) -> RatedRun:
         used |= cut.used
         findings += _findings(each, cut)
         versions |= _versions(cut)
-        lines += _attempt_lines(each, cut, contracts)
+        lines += [
+            PricedLine(line, line_amounts(line))
+            for line in attempt_lines(each.attempt, cut, contracts)
+        ]
     terms = versions[max(versions)] if versions else contracts.highest
     adjustments, mismatches = _adjustments(timeline.records.of("decision.adjustment"), terms)
     findings += mismatches
@@ -114,16 +117,6 @@ def rate_run(timeline: RunTimeline, contracts: ContractVersions) -> RatedRun:
     )
 
 
-def _attempt_lines(
-    timeline: AttemptTimeline, cut: AttemptPieces, contracts: ContractVersions
-) -> list[PricedLine]:
-    lines = usage_lines(timeline.attempt, cut, contracts)
-    added = granularity_line(timeline.attempt, cut, contracts)
-    if added is not None:
-        lines.append(added)
-    return [PricedLine(line, line_amounts(line)) for line in lines]
-
-
 def _versions(cut: AttemptPieces) -> dict[int, Contract]:
     """Give the versions that judged a piece."""
     contracts = (piece.verdict.contract for cohort in cut.cohorts for piece in cohort.pieces)
@@ -137,7 +130,8 @@ def _findings(timeline: AttemptTimeline, cut: AttemptPieces) -> list[Finding]:
         message = "no version of the contract is in force for some of its time"
         findings.append(Finding("no_contract", message, key))
     if cut.lacks_rate:
-        message = f"no rate is for {timeline.attempt.gpu_type} as {timeline.attempt.capacity}"
+        gpu_type = timeline.attempt.gpu_type or "GPUs of no stated type"
+        message = f"no rate is for {gpu_type} as {timeline.attempt.capacity}"
         findings.append(Finding("no_rate", message, key))
     return findings
 

@@ -4,18 +4,23 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
+from tallystick.core.interval import union
 from tallystick.rating.verdict import Verdict
 from tallystick.timeline.attempt import Attempt
 
 
 class Stretch(NamedTuple):
-    """An interval in which some GPUs have one verdict; ``units`` GPUs or nodes are counted."""
+    """An interval in which some GPUs have one verdict; ``units`` GPUs or nodes are counted.
+
+    ``speaker`` is the last of those whose verdict it is, by place in the attempt.
+    """
 
     start_us: int
     end_us: int
     verdict: Verdict
     members: tuple[int, ...]
     units: int
+    speaker: int
 
 
 class LinePiece(NamedTuple):
@@ -28,6 +33,10 @@ class LinePiece(NamedTuple):
 
 def line_pieces(attempt: Attempt, stretches: Sequence[Stretch]) -> tuple[LinePiece, ...]:
     """Lay the stretches of a line side by side and join neighbours with the same GPUs."""
+    members = stretches[0].members
+    if all(stretch.members == members for stretch in stretches):
+        spans = union(stretch[:2] for stretch in stretches)
+        return tuple(LinePiece(*span, _names(attempt, frozenset(members))) for span in spans)
     edges = sorted({edge for stretch in stretches for edge in stretch[:2]})
     opening: dict[int, list[tuple[int, ...]]] = {at_us: [] for at_us in edges}
     closing: dict[int, list[tuple[int, ...]]] = {at_us: [] for at_us in edges}

@@ -85,8 +85,8 @@ def _money(amounts: LineAmounts, contract: Contract) -> dict[str, Any]:
         columns["credit"] = text(amounts.credit)
     if amounts.at_least is not None:
         columns |= {"at_least": text(amounts.at_least), "at_most": text(amounts.at_most)}
-    if is_exact and amounts.exact is not None:
-        columns["amount_exact"] = fraction_text(amounts.exact)
+    if is_exact:
+        columns["amount_exact"] = None if amounts.exact is None else fraction_text(amounts.exact)
     return columns
 
 

@@ -163,15 +163,19 @@ def _unknown_after_last_step_us(timeline: RunTimeline) -> int:
     """Add up what interrupted attempts may have worked after their last report (rule 67)."""
     total_us = 0
     for each in timeline.attempts:
-        times = [record.at_us or 0 for record in each.attempt.records.of("progress.step")]
-        if not each.attempt.is_interrupted or not times:
+        attempt = each.attempt
+        if not attempt.is_interrupted:
             continue
+        times = (record.at_us or 0 for record in attempt.records.of("progress.step"))
+        inside = [at_us for at_us in times if attempt.start_us <= at_us <= attempt.until_us]
+        # Without a report all of it may be lost: the bound must hold.
+        last_us = max(inside, default=attempt.start_us)
         after_us = sum(
-            max(0, end_us - max(start_us, times[-1]))
+            max(0, end_us - max(start_us, last_us))
             for start_us, end_us, label in each.progress
             if label == "unknown"
         )
-        total_us += after_us * len(each.attempt.gpus)
+        total_us += after_us * len(attempt.gpus)
     return total_us
 
 

@@ -3,7 +3,7 @@
 Each number is exact, or bounded, or None for unknown: what nobody stated is never guessed.
 """
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 
 from tallystick.core.finding import Finding
@@ -77,7 +77,7 @@ def _interruption(
     attempt = attempts[index]
     reports = [report for life in lives[attempt.key] for report in life.reports]
     restore = _next_restore(attempts[index + 1 :], lives)
-    at_least, at_most = _lost(attempt, lives[attempt.key][-1], index, restore)
+    at_least, at_most = _lost(attempt, lives[attempt.key], index, restore)
     return Interruption(
         attempt=attempt.key,
         last_step=reports[-1].step if reports else None,
@@ -89,16 +89,17 @@ def _interruption(
 
 
 def _lost(
-    attempt: Attempt, life: Life, index: int, restore: Restore | None
+    attempt: Attempt, lives: Sequence[Life], index: int, restore: Restore | None
 ) -> tuple[int, int | None]:
     is_clean = attempt.end is not None and attempt.end.is_clean
-    reached = life.stands_at
+    reports = [report for life in lives for report in life.reports]
+    reached = lives[-1].stands_at
     if reached is None and index == 0 and has_progress(attempt):
         reached = 0
     at_least = 0 if restore is None or reached is None else max(0, reached - restore.step)
-    if reached is None or (not life.reports and not is_clean):
+    if reached is None or (not reports and not is_clean):
         return at_least, None
-    beyond = 0 if is_clean or not life.reports else life.reports[-1].every - 1
+    beyond = 0 if is_clean else reports[-1].every - 1
     kept = 0 if restore is None else restore.step
     return at_least, max(at_least, reached + beyond - kept)
 
@@ -142,17 +143,35 @@ def _restored_ahead(lives: Sequence[Life], commits: Sequence[Commit]) -> list[Fi
     """Find attempts that restored more than anybody is known to have reached (rule 42)."""
     findings: dict[str, Finding] = {}
     reached: int | None = None
+    earlier: dict[str, None] = {}
     for life in lives:
         if life.restored is not None and reached is not None:
-            saved = last_valid(commits, known_us=life.restored.at_us)
-            known = max(reached, saved.step) if saved is not None else reached
+            known = max(reached, *_saved_before(life, life.restored, earlier, commits))
             if life.restored.step > known:
                 message = f"it restored step {life.restored.step}, beyond all that was reported"
                 findings[life.attempt] = Finding("restored_ahead", message, life.attempt)
         for report in life.reports:
             beyond = report.step + report.every - 1
             reached = beyond if reached is None else max(reached, beyond)
+        earlier[life.attempt] = None
     return list(findings.values())
+
+
+def _saved_before(
+    life: Life, restored: Restore, earlier: Container[str], commits: Sequence[Commit]
+) -> list[int]:
+    """Give the steps of valid commits of earlier attempts, and of its own up to the restore."""
+    own = [each for each in commits if each.attempt == life.attempt]
+    others = [each for each in commits if each.attempt in earlier and each not in own]
+    return [
+        0,
+        *(each.step for each in others if each.is_valid()),
+        *(
+            each.step
+            for each in own
+            if each.at_us <= restored.at_us and each.is_valid(restored.at_us)
+        ),
+    ]
 
 
 def _restart_loops(attempts: Sequence[Attempt], lives: dict[str, list[Life]]) -> list[Finding]:

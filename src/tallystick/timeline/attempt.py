@@ -61,7 +61,7 @@ class Attempt:
     until_us: int
     gpus: tuple[Gpu, ...]
     nodes: tuple[str, ...]
-    gpu_type: str
+    gpu_type: str | None
     capacity: str
     zone: str | None
     tier: str | None

@@ -2,15 +2,14 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from tallystick.evidence.bodies import CheckpointCommitted, CheckpointVerified
 from tallystick.evidence.record import CanonicalOrder
 from tallystick.timeline.attempt import Attempt
 
 
-@dataclass(frozen=True, slots=True)
-class Commit:
+class Commit(NamedTuple):
     """A checkpoint was whole at a moment.
 
     ``is_sound`` is False if its latest verification failed; ``replaced_us`` is when a commit

@@ -12,13 +12,11 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from tallystick.timeline.windows import Ints, Mask, Windows
+from tallystick.timeline.presence import deciding
+from tallystick.timeline.windows import TIME_MAX_US, Codes, Ints, Mask, Places, Windows
 
-Codes = npt.NDArray[np.integer]
-
-_KEY_MAX = 1 << 62
+_LINE_MAX_US = 1 << 62
 # NumPy sorts integers of up to 16 bits by radix, which is several times faster.
 _DIGIT_BITS = 16
 
@@ -40,25 +38,23 @@ class Partial(NamedTuple):
 _NOTHING = Partial(*[np.empty(0, np.int64)] * 5)
 
 
-class _Batch(NamedTuple):
-    """Samples laid on one line, GPU after GPU, so that one number orders them.
+class _Line(NamedTuple):
+    """One line for all times of a batch, GPU after GPU, so that one number orders samples.
 
-    ``keys`` are the places of the valid samples, in order, and ``dark`` those of the others.
-    The stretch of each GPU is ``stride`` long and begins at ``base_us``.
+    The stretch of each GPU is ``length_us`` long and begins at ``base_us``.
     """
 
-    keys: Ints
-    dark: Ints
     base_us: int
-    stride: int
+    length_us: int
 
-    def place(self, gpu: Ints, at_us: Ints) -> Ints:
+    def place(self, gpu: Codes, at_us: Ints) -> Ints:
         """Give places on the line; a time outside the batch falls on an end of its stretch."""
-        return gpu * self.stride + np.clip(at_us - self.base_us, 0, self.stride)
+        along_us = np.clip(at_us - self.base_us, 0, self.length_us)
+        return np.multiply(gpu, self.length_us, dtype=np.int64) + along_us
 
-    def time(self, gpu: Ints, key: Ints) -> Ints:
+    def time(self, gpu: Ints, place: Ints) -> Ints:
         """Give the times of places."""
-        return key - gpu * self.stride + self.base_us
+        return place - gpu * self.length_us + self.base_us
 
 
 def partial(gpu: Codes, at_us: Ints, valid: Mask | None, windows: Windows) -> Partial:
@@ -70,24 +66,36 @@ def partial(gpu: Codes, at_us: Ints, valid: Mask | None, windows: Windows) -> Pa
         valid: Which samples have a usable value; None if all have.
         windows: The windows to look at.
     """
-    gpu, at_us, valid = _within_reach(gpu, at_us, valid, windows)
-    if not len(at_us):
+    if not len(windows) or not len(at_us):
         return _NOTHING
-    base_us, top_us = int(at_us.min()), int(at_us.max())
-    gpus, stride = int(windows.gpu.max()) + 1, top_us - base_us + 1
-    if gpus * stride > _KEY_MAX:
+
+    def part(rows: Mask) -> Partial:
+        return partial(gpu[rows], at_us[rows], None if valid is None else valid[rows], windows)
+
+    gpus, base_us, top_us = int(windows.gpu.max()) + 1, int(at_us.min()), int(at_us.max())
+    earliest_us = (windows.start_us - windows.reach_us).min()
+    latest_us = (windows.end_us + windows.reach_us).max()
+    if base_us < earliest_us or top_us > latest_us or gpu.min() < 0 or gpu.max() >= gpus:
+        near = (at_us >= earliest_us) & (at_us <= latest_us)
+        return part(near & (gpu >= 0) & (gpu < gpus))
+    line = _Line(base_us, top_us - base_us + 1)
+    if gpus * line.length_us > _LINE_MAX_US:
         # The line is too long for 64 bits. Halves of the time span join to the same result.
-        early = at_us <= base_us + stride // 2 - 1
-        halves = [(part, None if valid is None else valid[part]) for part in (early, ~early)]
-        return merge((partial(gpu[p], at_us[p], v, windows) for p, v in halves), windows)
-    batch = _lay_out(gpu, at_us, valid, base_us, stride)
+        early = at_us <= base_us + line.length_us // 2 - 1
+        return merge((part(early), part(~early)), windows)
     reached = np.flatnonzero(
         (windows.start_us - windows.reach_us <= top_us)
         & (windows.end_us + windows.reach_us >= base_us)
     )
-    window, first_us, last_us = _chains(batch, windows, reached)
-    blank_window, blank_us = _blanks(batch, windows, reached)
-    return _normal(windows, Partial(window, first_us, last_us, blank_window, blank_us))
+    if not len(reached):
+        return _NOTHING
+    asked = windows.take(reached)
+    dark = np.empty(0, np.int64) if valid is None else np.flatnonzero(~valid)
+    place, stretch = deciding(gpu, at_us, dark, asked, gpus=gpus)
+    window, first_us, last_us = _chains(line, gpu[place], at_us[place], stretch, asked)
+    blank_window, blank_us = _blanks(line, gpu[dark], at_us[dark], asked)
+    found = Partial(reached[window], first_us, last_us, reached[blank_window], blank_us)
+    return _normal(windows, found)
 
 
 def merge(partials: Iterable[Partial], windows: Windows) -> Partial:
@@ -96,104 +104,71 @@ def merge(partials: Iterable[Partial], windows: Windows) -> Partial:
     return _normal(windows, Partial(*(np.concatenate(column) for column in columns)))
 
 
-def _within_reach(
-    gpu: Codes, at_us: Ints, valid: Mask | None, windows: Windows
-) -> tuple[Codes, Ints, Mask | None]:
-    """Drop the samples that no window can reach, whatever times and codes they have."""
-    if not len(windows) or not len(at_us):
-        return gpu[:0], at_us[:0], None
-    earliest_us = (windows.start_us - windows.reach_us).min()
-    latest_us = (windows.end_us + windows.reach_us).max()
-    highest = windows.gpu.max()
-    if (
-        earliest_us <= at_us.min()
-        and at_us.max() <= latest_us
-        and gpu.min() >= 0
-        and gpu.max() <= highest
-    ):
-        return gpu, at_us, valid
-    near = (gpu >= 0) & (gpu <= highest) & (at_us >= earliest_us) & (at_us <= latest_us)
-    return gpu[near], at_us[near], None if valid is None else valid[near]
+def _chains(
+    line: _Line, gpu: Codes, at_us: Ints, stretch: Ints, windows: Windows
+) -> tuple[Ints, Ints, Ints]:
+    """Find the chains of each window, perhaps cut finer than its own reach would."""
+    places = line.place(gpu, at_us)
+    order = _order(gpu, places)
+    places = places[order]
+    low = np.searchsorted(places, line.place(windows.gpu, windows.start_us - windows.reach_us))
+    high = np.searchsorted(places, line.place(windows.gpu, windows.end_us + windows.reach_us + 1))
+    bounds = _breaks(line, places, stretch[order], windows)
+    window, chain = _expand(
+        np.searchsorted(bounds, low, side="right") - 1,
+        np.where(low < high, np.searchsorted(bounds, high), 0),
+    )
+    first = places[np.maximum(bounds[chain], low[window])]
+    last = places[np.minimum(bounds[chain + 1], high[window]) - 1]
+    of = windows.gpu[window]
+    return window, line.time(of, first), line.time(of, last)
 
 
-def _lay_out(gpu: Codes, at_us: Ints, valid: Mask | None, base_us: int, stride: int) -> _Batch:
-    keys = np.multiply(gpu, stride, dtype=np.int64)
-    keys += at_us
-    keys -= base_us
-    if valid is None or valid.all():
-        return _Batch(_ordered(gpu, keys), keys[:0], base_us, stride)
-    dark = np.unique(keys[~valid])
-    return _Batch(_ordered(gpu[valid], keys[valid]), dark, base_us, stride)
-
-
-def _ordered(gpu: Codes, keys: Ints) -> Ints:
-    """Sort keys: by radix over the GPU, which is all that rows in order of time need."""
-    if _is_ordered(keys):
-        return keys
+def _order(gpu: Codes, places: Ints) -> Places:
+    """Sort places: by radix over the GPU, which is all that rows in order of time need."""
+    if _is_ordered(places):
+        return np.arange(len(places))
     order = np.argsort(gpu.astype(np.uint16), kind="stable")
     for shift in range(_DIGIT_BITS, int(gpu.max()).bit_length(), _DIGIT_BITS):
         digit = (gpu >> shift).astype(np.uint16)
-        order = order.take(np.argsort(digit.take(order), kind="stable"))
-    grouped = keys.take(order)
-    if not _is_ordered(grouped):
-        grouped.sort(kind="stable")  # A merge sort, so a few late rows cost little.
-    return grouped
+        order = order[np.argsort(digit[order], kind="stable")]
+    grouped = places[order]
+    if _is_ordered(grouped):
+        return order
+    return order[np.argsort(grouped, kind="stable")]  # A merge sort: few late rows cost little.
 
 
-def _is_ordered(keys: Ints) -> bool:
-    return bool((keys[1:] >= keys[:-1]).all())
+def _is_ordered(places: Ints) -> bool:
+    return bool((places[1:] >= places[:-1]).all())
 
 
-def _chains(batch: _Batch, windows: Windows, reached: Ints) -> tuple[Ints, Ints, Ints]:
-    """Find the chains of each window, perhaps cut finer than its own reach would.
+def _breaks(line: _Line, places: Ints, stretch: Ints, windows: Windows) -> Places:
+    """Find where a sample lies further from the one before than the least reach of its GPU.
 
-    Gives window, first and last. Which first belongs to which last is left open.
+    The first place and the end count as breaks.
     """
-    gpu = windows.gpu[reached]
-    reach_us = windows.reach_us[reached]
-    low = np.searchsorted(batch.keys, batch.place(gpu, windows.start_us[reached] - reach_us))
-    high = np.searchsorted(batch.keys, batch.place(gpu, windows.end_us[reached] + reach_us + 1))
-    seen = low < high
-    reached, gpu, low, high = reached[seen], gpu[seen], low[seen], high[seen]
-    breaks = _breaks(batch, gpu, reach_us[seen])
-    owner, place = _expand(
-        np.searchsorted(breaks, low, side="right"), np.searchsorted(breaks, high)
-    )
-    inner = breaks[place]
-    member = np.concatenate([np.arange(len(reached)), owner])
-    first = batch.keys[np.concatenate([low, inner])]
-    last = batch.keys[np.concatenate([high, inner]) - 1]
-    gpu = gpu[member]
-    return reached[member], batch.time(gpu, first), batch.time(gpu, last)
+    apart = stretch[1:] != stretch[:-1]
+    step_us = np.diff(places)
+    if (windows.reach_us == windows.reach_us[0]).all():
+        apart &= step_us > windows.reach_us[0]
+    else:
+        least_us = np.full(int(windows.gpu.max()) + 1, TIME_MAX_US)
+        np.minimum.at(least_us, windows.gpu, windows.reach_us)
+        apart &= step_us > least_us.take(places[1:] // line.length_us, mode="clip")
+    return np.concatenate([[0], np.flatnonzero(apart) + 1, [len(places)]])
 
 
-def _breaks(batch: _Batch, gpu: Ints, reach_us: Ints) -> Ints:
-    """Find where a sample lies further from the one before than the least reach of its GPU."""
-    if not len(reach_us):
-        return reach_us
-    step_us = np.diff(batch.keys)
-    if (reach_us == reach_us[0]).all():
-        return np.flatnonzero(step_us > reach_us[0]) + 1
-    least = np.full(int(gpu.max()) + 2, np.iinfo(np.int64).max)
-    np.minimum.at(least, gpu, reach_us)
-    ends = np.searchsorted(batch.keys, np.arange(1, len(least)) * batch.stride)
-    limit = np.repeat(least, np.diff(ends, prepend=0, append=len(batch.keys)))
-    return np.flatnonzero(step_us > limit[1:]) + 1
-
-
-def _blanks(batch: _Batch, windows: Windows, reached: Ints) -> tuple[Ints, Ints]:
+def _blanks(line: _Line, gpu: Codes, at_us: Ints, windows: Windows) -> tuple[Ints, Ints]:
     """Find the samples without a usable value inside each window."""
-    if not len(batch.dark):
-        return batch.dark, batch.dark
-    gpu = windows.gpu[reached]
-    owner, place = _expand(
-        np.searchsorted(batch.dark, batch.place(gpu, windows.start_us[reached])),
-        np.searchsorted(batch.dark, batch.place(gpu, windows.end_us[reached])),
+    places = np.unique(line.place(gpu, at_us))
+    owner, number = _expand(
+        np.searchsorted(places, line.place(windows.gpu, windows.start_us)),
+        np.searchsorted(places, line.place(windows.gpu, windows.end_us)),
     )
-    return reached[owner], batch.time(gpu[owner], batch.dark[place])
+    return owner, line.time(windows.gpu[owner], places[number])
 
 
-def _expand(low: npt.NDArray[np.intp], high: npt.NDArray[np.intp]) -> tuple[Ints, Ints]:
+def _expand(low: Places, high: Places) -> tuple[Ints, Ints]:
     """List the numbers of every range ``[low, high)`` and which range each is of."""
     count = np.maximum(high - low, 0)
     owner = np.repeat(np.arange(len(count)), count)
@@ -205,7 +180,10 @@ def _normal(windows: Windows, found: Partial) -> Partial:
     window, first_us, last_us = _joined(windows, found.window, found.first_us, found.last_us)
     blank_window, blank_us = found.blank_window, found.blank_us
     if len(blank_us):
-        dark = _uncovered(window, first_us, last_us, blank_window, blank_us)
+        asked = np.zeros(len(windows), np.bool_)
+        asked[blank_window] = True
+        of = asked[window]
+        dark = _uncovered(window[of], first_us[of], last_us[of], blank_window, blank_us)
         blank_window, blank_us = blank_window[dark], blank_us[dark]
     return Partial(window, first_us, last_us, blank_window, blank_us)
 
@@ -216,14 +194,20 @@ def _joined(windows: Windows, window: Ints, first_us: Ints, last_us: Ints) -> tu
     With the firsts and the lasts of a window each in order, a chain ends at the i-th last
     exactly if the next first lies beyond its reach: all that began by then have ended too.
     """
-    by_first = np.lexsort((first_us, window))
-    by_last = np.lexsort((last_us, window))
+    by_first, by_last = _by_window(window, first_us), _by_window(window, last_us)
     window, first_us, last_us = window[by_first], first_us[by_first], last_us[by_last]
     apart = first_us[1:] - last_us[:-1] > windows.reach_us[window[1:]]
     apart |= window[1:] != window[:-1]
     begins = np.concatenate([np.ones(min(len(window), 1), np.bool_), apart])
     ends = np.concatenate([apart, np.ones(min(len(window), 1), np.bool_)])
     return window[begins], first_us[begins], last_us[ends]
+
+
+def _by_window(window: Ints, at_us: Ints) -> Places:
+    """Order by window, then time. One batch gives its chains in this order already."""
+    follows = window[1:] > window[:-1]
+    follows |= (window[1:] == window[:-1]) & (at_us[1:] >= at_us[:-1])
+    return np.arange(len(window)) if follows.all() else np.lexsort((at_us, window))
 
 
 def _uncovered(

@@ -2,7 +2,7 @@
 
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from tallystick.core.interval import Interval
 from tallystick.timeline.summaries import Summary
@@ -24,12 +24,8 @@ REASONS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class GapEvidence:
-    """What bears on the gaps of one GPU of one attempt.
-
-    ``sampled_us`` holds every time at which a gap can begin with a valid sample.
-    """
+class GapEvidence(NamedTuple):
+    """What bears on the gaps of one GPU of one attempt."""
 
     held: Interval
     uuid: str
@@ -37,19 +33,33 @@ class GapEvidence:
     is_mig: bool
     summaries: Sequence[Summary]
     blank_us: Sequence[int]
-    sampled_us: frozenset[int]
 
 
 _Support = Callable[[GapEvidence, Interval], "str | bool | None"]
 
 
-def gap_reason(evidence: GapEvidence, gap: Interval) -> tuple[str, str | None]:
-    """Give the reason of a gap and the digest of the record that says so, if one does."""
+def gap_reason(evidence: GapEvidence, gap: Interval, *, was_seen: bool) -> tuple[str, str | None]:
+    """Give the reason of a gap and the digest of the record that says so, if one does.
+
+    Args:
+        evidence: What bears on the gaps of the GPU.
+        gap: The gap.
+        was_seen: Whether anything of the GPU was seen before it, or as it began.
+    """
     for reason, supports in _IN_ORDER:
         support = supports(evidence, gap)
         if support:
             return reason, support if isinstance(support, str) else None
-    return "unexplained", None
+    return _by_place(evidence, gap, was_seen=was_seen), None
+
+
+def _by_place(evidence: GapEvidence, gap: Interval, *, was_seen: bool) -> str:
+    """Give the reason that only the gap's place in the attempt supports."""
+    if gap.end_us == evidence.held.end_us:
+        return "lost_tail" if was_seen else "no_samples"
+    watches = evidence.node.watches_of(evidence.uuid)
+    is_watched = any(watch.at_us <= evidence.held.start_us for watch in watches)
+    return "unexplained" if was_seen or is_watched else "late_watch"
 
 
 def _mig(evidence: GapEvidence, gap: Interval) -> bool:
@@ -104,25 +114,6 @@ def _clock(evidence: GapEvidence, gap: Interval) -> str | None:
     return next((summary.digest for summary in evidence.summaries if summary.is_reversed), None)
 
 
-def _late_watch(evidence: GapEvidence, gap: Interval) -> bool:
-    watches = evidence.node.watches_of(evidence.uuid)
-    is_watched = any(watch.at_us <= evidence.held.start_us for watch in watches)
-    return not _was_seen(evidence, gap) and gap.end_us < evidence.held.end_us and not is_watched
-
-
-def _lost_tail(evidence: GapEvidence, gap: Interval) -> bool:
-    return _was_seen(evidence, gap) and gap.end_us == evidence.held.end_us
-
-
-def _no_samples(evidence: GapEvidence, gap: Interval) -> bool:
-    return not _was_seen(evidence, gap) and gap.end_us == evidence.held.end_us
-
-
-def _was_seen(evidence: GapEvidence, gap: Interval) -> bool:
-    """Tell whether anything of the GPU was seen before the gap."""
-    return gap.start_us > evidence.held.start_us or gap.start_us in evidence.sampled_us
-
-
 def _overlaps(gap: Interval, other: Interval) -> bool:
     return max(gap.start_us, other.start_us) < min(gap.end_us, other.end_us)
 
@@ -135,7 +126,4 @@ _IN_ORDER: tuple[tuple[str, _Support], ...] = (
     ("retention", _retention),
     ("blank", _blank),
     ("clock", _clock),
-    ("late_watch", _late_watch),
-    ("lost_tail", _lost_tail),
-    ("no_samples", _no_samples),
 )

@@ -17,17 +17,22 @@ _DEVICE_KINDS = ("telemetry.", "device.")
 
 @dataclass(slots=True)
 class AttemptRecords:
-    """The records that name one attempt, by kind, each list in canonical order."""
+    """The records that name one attempt, in canonical order, and the same by kind."""
 
     key: str
-    by_kind: dict[str, list[Record]] = field(default_factory=lambda: defaultdict(list))
+    all: list[Record] = field(default_factory=list)
+    by_kind: dict[str, list[Record]] = field(default_factory=dict)
+
+    def add(self, record: Record) -> None:
+        """Add the next record in canonical order."""
+        self.all.append(record)
+        self.by_kind.setdefault(record.kind, []).append(record)
 
     def of(self, *kinds: str) -> list[Record]:
         """Give the records of some kinds, in canonical order."""
         if len(kinds) == 1:
             return self.by_kind.get(kinds[0], [])
-        found = [record for kind in kinds for record in self.by_kind.get(kind, ())]
-        return sorted(found, key=lambda record: record.order)
+        return [record for record in self.all if record.kind in kinds]
 
     @property
     def started(self) -> list[Record]:
@@ -69,17 +74,27 @@ def group_records(records: Iterable[Record]) -> Grouping:
     for record in records:
         attempt = getattr(record.body, "attempt", None)
         run = getattr(record.body, "run", None)
-        if attempt is not None and record.kind != "attempt.same":
+        if isinstance(record.body, AttemptSame):
+            for name in (record.body.attempt, record.body.same_as):
+                key = aliases.get(name, name)
+                attempts.setdefault(key, AttemptRecords(key))
+        elif attempt is not None:
             key = aliases.get(attempt, attempt)
-            attempts.setdefault(key, AttemptRecords(key)).by_kind[record.kind].append(record)
+            attempts.setdefault(key, AttemptRecords(key)).add(record)
         if run is not None and record.kind not in {"attempt.linked", "allocation.started"}:
             named_runs[run].append(record)
         if record.kind.startswith(_DEVICE_KINDS) and attempt is None:
             devices.append(record)
     runs, unknown_attempts = _runs(attempts, named_runs)
     unknown_runs = sorted(named_runs.keys() - runs.keys())
-    findings += [_unknown("attempt", key) for key in unknown_attempts]
-    findings += [_unknown("run", key) for key in unknown_runs]
+    findings += [
+        InputFinding("unknown_attempt", f"no record links or starts attempt {key}", attempt=key)
+        for key in unknown_attempts
+    ]
+    findings += [
+        InputFinding("unknown_run", f"no record declares, links or starts run {key}", run=key)
+        for key in unknown_runs
+    ]
     ordered = tuple(runs[run] for run in sorted(runs))
     return Grouping(ordered, tuple(devices), tuple(findings), aliases)
 
@@ -127,12 +142,8 @@ def _aliases(records: Iterable[Record]) -> tuple[dict[str, str], list[InputFindi
     broken = {key for key, names in targets.items() if len(names) > 1}
     broken |= {key for key in usable if _is_on_cycle(key, usable)}
     usable = {key: name for key, name in usable.items() if key not in broken}
-    findings = [
-        InputFinding(
-            "alias_conflict", f"attempt {key} is said to be the same as itself or as two others"
-        )
-        for key in sorted(broken)
-    ]
+    message = "it is said to be the same as two others, or in the end as itself"
+    findings = [InputFinding("alias_conflict", message, attempt=key) for key in sorted(broken)]
     return {key: _last(key, usable) for key in usable}, findings
 
 
@@ -151,7 +162,3 @@ def _last(key: str, targets: Mapping[str, str]) -> str:
     while key in targets:
         key = targets[key]
     return key
-
-
-def _unknown(what: str, name: str) -> InputFinding:
-    return InputFinding(f"unknown_{what}", f"records name the {what} {name}, and none declares it")

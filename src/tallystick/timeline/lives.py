@@ -7,7 +7,7 @@ so lives are numbered through the whole run, in order of attempts.
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from tallystick.evidence.bodies import CheckpointRestored, ProgressStep
@@ -29,8 +29,7 @@ class Restore(NamedTuple):
     step: int
 
 
-@dataclass(frozen=True, slots=True)
-class Life:
+class Life(NamedTuple):
     """One life: where it began from, what it reported, and what lies before and after it.
 
     ``restored`` is None if nobody stated it; ``base_step`` is then 0 for the run's very first
@@ -97,40 +96,32 @@ def lives_of_run(attempts: Sequence[Attempt]) -> tuple[Life, ...]:
         elif draft.reports:
             is_followed_blindly = True
     if lives and lives[-1].restored is None:
-        lives[-1] = replace(lives[-1], base_step=0)
+        lives[-1] = lives[-1]._replace(base_step=0)
     return tuple(reversed(lives))
 
 
 def _drafts(attempt: Attempt) -> list[_Draft]:
     """Walk steps and restores in order of time; a restore at the moment of a step comes first."""
     drafts = [_Draft(attempt.key, None, [])]
-    for at_us, _, body in sorted(_facts(attempt), key=lambda fact: fact[:2]):
-        current = drafts[-1]
-        if isinstance(body, CheckpointRestored):
+    facts = attempt.records.of("checkpoint.restored", "progress.step")
+    # At one moment by kind, where checkpoint.restored stands before progress.step.
+    for record in sorted(facts, key=lambda fact: (fact.at_us or 0, fact.kind)):
+        current, at_us, body = drafts[-1], record.at_us or 0, record.body
+        if isinstance(body, ProgressStep):
+            _report(current.reports, Report(at_us, body.step, body.every))
+        elif isinstance(body, CheckpointRestored):
             restore = Restore(at_us, body.step)
             if current.restored is None and not current.reports:
                 current.restored = restore
             else:
                 drafts.append(_Draft(attempt.key, restore, []))
-        else:
-            _report(current.reports, Report(at_us, body.step, body.every))
     return drafts
-
-
-def _facts(attempt: Attempt) -> list[tuple[int, int, CheckpointRestored | ProgressStep]]:
-    facts: list[tuple[int, int, CheckpointRestored | ProgressStep]] = []
-    for record in attempt.records.of("checkpoint.restored", "progress.step"):
-        if isinstance(record.body, CheckpointRestored):
-            facts.append((record.at_us or 0, 0, record.body))
-        elif isinstance(record.body, ProgressStep):
-            facts.append((record.at_us or 0, 1, record.body))
-    return facts
 
 
 def _report(reports: list[Report], report: Report) -> None:
     """Add a report; several at one moment are one, the highest (rule 38)."""
     if reports and reports[-1].at_us == report.at_us:
-        if report.step > reports[-1].step:
+        if report.step >= reports[-1].step:
             reports[-1] = report
     else:
         reports.append(report)

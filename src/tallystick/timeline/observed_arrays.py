@@ -67,6 +67,8 @@ def _with_blank(gap_window: Ints, gap_start_us: Ints, gap_end_us: Ints, found: P
     """Mark the gaps in which a blank lies, by the gap that began last before each blank."""
     gaps, blanks = len(gap_window), len(found.blank_us)
     marked = np.zeros(gaps, np.bool_)
+    if not gaps:
+        return marked
     is_blank = np.repeat([False, True], [gaps, blanks])
     at_us = np.concatenate([gap_start_us, found.blank_us])
     window = np.concatenate([gap_window, found.blank_window])

@@ -10,6 +10,7 @@ from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from tallystick.core.interval import IntervalSet
 from tallystick.evidence.bodies import (
@@ -35,15 +36,13 @@ EVENT_KINDS = (
 _SaveKey = tuple[str, int]
 
 
-@dataclass(frozen=True, slots=True)
-class _Event:
+class _Event(NamedTuple):
     at_us: int
     kind: str
     body: Body
 
 
-@dataclass(frozen=True, slots=True)
-class _State:
+class _State(NamedTuple):
     """A stretch in which the application waits or saves."""
 
     start_us: int
@@ -67,9 +66,10 @@ def progress_lane(attempt: Attempt, lives: Sequence[Life], suspended: IntervalSe
         return (Span(*held, "unknown"),)
     begun_us = _starting_until(events)
     saves = _Saves.of(events)
-    cuts = sorted({event.at_us for event in events if _cuts(event, saves)})
-    bounds = sorted({*held, begun_us, *(at_us for at_us in cuts if at_us > begun_us)})
-    states = [*_waits(events, cuts, held.end_us), *_saving(events, saves, cuts, held.end_us)]
+    cuts = sorted({begun_us, *(event.at_us for event in events if _cuts(event, saves))})
+    states = [*_saving(events, saves, cuts, held.end_us), *_waits(events, cuts, held.end_us)]
+    edges = {*cuts, *(edge for state in states for edge in (state.start_us, state.end_us))}
+    bounds = sorted({*held, *(at_us for at_us in edges if at_us >= begun_us)})
     labels = _labels(bounds, begun_us, states, _work_by_end(lives))
     spans = map(Span, bounds, bounds[1:], labels)
     return overlay(join_equal(spans), suspended, "waiting:suspended")
@@ -78,12 +78,12 @@ def progress_lane(attempt: Attempt, lives: Sequence[Life], suspended: IntervalSe
 def _labels(
     bounds: Sequence[int], begun_us: int, states: Sequence[_State], work: Mapping[int, str]
 ) -> list[str]:
-    """Class each piece by its state, the first that covers it, else by the step at its end."""
+    """Class each piece by its state, the last that covers it, else by the step at its end."""
     labels = [
         "starting" if start_us < begun_us else work.get(end_us, "unknown")
         for start_us, end_us in itertools.pairwise(bounds)
     ]
-    for state in reversed(states):
+    for state in states:
         first = bisect_left(bounds, max(state.start_us, begun_us))
         for index in range(first, bisect_right(bounds, state.end_us) - 1):
             labels[index] = state.label
@@ -140,24 +140,22 @@ def _cuts(event: _Event, saves: _Saves) -> bool:
     if isinstance(body, CheckpointCommitted):
         begun = saves.begun.get((body.checkpoint, body.step), ())
         blocking = [blocks for at_us, blocks in begun if at_us <= event.at_us]
-        return any(blocking) if blocking else body.blocking
+        return blocking[-1] if blocking else body.blocking
     return event.kind != "progress.started"
 
 
 def _waits(events: Sequence[_Event], cuts: Sequence[int], end_us: int) -> list[_State]:
     """Give the waits: to the first resume, if no other wait comes between (rule 36)."""
-    waits = [(event.at_us, event.body) for event in events if event.kind == "progress.waiting"]
-    starts = [at_us for at_us, _ in waits]
-    resumes = [event.at_us for event in events if event.kind == "progress.resumed"]
+    marks = [event for event in events if event.kind in {"progress.waiting", "progress.resumed"}]
     states = []
-    for at_us, body in waits:
-        resumed_us = _first_from(at_us, resumes)
-        other_us = _first_after(at_us, starts)
-        if resumed_us is None or (other_us is not None and other_us < resumed_us):
-            resumed_us = _first_after(at_us, cuts)
-        if isinstance(body, ProgressWaiting):
-            until_us = end_us if resumed_us is None else resumed_us
-            states.append(_State(at_us, until_us, f"waiting:{body.reason}"))
+    for event, following in itertools.zip_longest(marks, marks[1:]):
+        if not isinstance(event.body, ProgressWaiting):
+            continue
+        if following is not None and following.kind == "progress.resumed":
+            until_us = following.at_us
+        else:
+            until_us = _first_after(event.at_us, cuts, end_us)
+        states.append(_State(event.at_us, until_us, f"waiting:{event.body.reason}"))
     return states
 
 
@@ -170,23 +168,18 @@ def _saving(
         body = event.body
         if isinstance(body, CheckpointBegun) and body.blocking:
             commits = saves.committed.get((body.checkpoint, body.step), ())
-            until_us = _first_from(event.at_us, commits)
-            if until_us is None:
-                until_us = _first_after(event.at_us, cuts)
-            states.append(_State(event.at_us, end_us if until_us is None else until_us, "saving"))
+            index = bisect_left(commits, event.at_us)
+            until_us = (
+                commits[index] if index < len(commits) else _first_after(event.at_us, cuts, end_us)
+            )
+            states.append(_State(event.at_us, until_us, "saving"))
     return states
 
 
-def _first_from(at_us: int, times: Sequence[int]) -> int | None:
-    """Give the first of some ordered times that is not earlier."""
-    index = bisect_left(times, at_us)
-    return times[index] if index < len(times) else None
-
-
-def _first_after(at_us: int, times: Sequence[int]) -> int | None:
-    """Give the first of some ordered times that is later."""
+def _first_after(at_us: int, times: Sequence[int], end_us: int) -> int:
+    """Give the first of some ordered times that is later, else the end."""
     index = bisect_right(times, at_us)
-    return times[index] if index < len(times) else None
+    return times[index] if index < len(times) else end_us
 
 
 def _work_by_end(lives: Sequence[Life]) -> dict[int, str]:

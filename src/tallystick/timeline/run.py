@@ -10,6 +10,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from tallystick.core.finding import Finding
+from tallystick.core.interval import Interval
+from tallystick.evidence.bodies import JobStats, Samples
+from tallystick.evidence.record import Record
 from tallystick.timeline.achievement import Achievement, achievement
 from tallystick.timeline.allocation import AllocationLane, allocation_lane
 from tallystick.timeline.attempt import Attempt, build_attempt
@@ -118,21 +121,28 @@ def _run_findings(
         for each in run.attempts
         if not each.started
     ]
-    if any(_is_missed(attempt, telemetry) for attempt in attempts):
+    if _is_segment_missed(attempts, telemetry):
         message = "samples are kept in a segment, and no store was given to read it from"
         findings.append(Finding("segment_not_read", message))
     return findings
 
 
-def _is_missed(attempt: Attempt, telemetry: Telemetry) -> bool:
-    """Tell whether a segment about the attempt's GPUs and time was left unread (rule 20)."""
-    held = attempt.held
-    uuids = {gpu.uuid for gpu in attempt.gpus}
-    return held is not None and any(
-        not uuids.isdisjoint(segment.gpus)
-        and max(held.start_us, segment.from_us) < min(held.end_us, segment.to_us)
+def _is_segment_missed(attempts: Sequence[Attempt], telemetry: Telemetry) -> bool:
+    """Tell whether a segment about the run's GPUs and time was left unread (rule 20)."""
+    uuids = {gpu.uuid for attempt in attempts for gpu in attempt.gpus}
+    spans = [attempt.held for attempt in attempts if attempt.held is not None]
+    return any(
+        not uuids.isdisjoint(segment.gpus) and _meets(span, segment)
         for segment in telemetry.segments
+        for span in spans
     )
+
+
+def _meets(span: Interval, segment: Samples) -> bool:
+    """Tell whether a segment has time in common with a span; a single moment inside counts."""
+    if segment.from_us == segment.to_us:
+        return span.start_us <= segment.from_us < span.end_us
+    return max(span.start_us, segment.from_us) < min(span.end_us, segment.to_us)
 
 
 def _attempt_findings(timeline: AttemptTimeline, lanes: dict[str, AllocationLane]) -> list[Finding]:
@@ -145,7 +155,7 @@ def _attempt_findings(timeline: AttemptTimeline, lanes: dict[str, AllocationLane
         findings.append(
             Finding("impossible_value", "a sample has a value that it cannot have", key)
         )
-    if any(gpu.has_reversed for gpu in timeline.coverage):
+    if any(map(_is_reversed, attempt.records.of("telemetry.job_stats"))):
         findings.append(Finding("reversed_interval", "a summary ends before it starts", key))
     if any(
         record.at_us is not None and not attempt.start_us <= record.at_us <= attempt.until_us
@@ -155,6 +165,11 @@ def _attempt_findings(timeline: AttemptTimeline, lanes: dict[str, AllocationLane
         message = "an event that names it lies outside its start and end"
         findings.append(Finding("event_outside_attempt", message, key))
     return findings
+
+
+def _is_reversed(record: Record) -> bool:
+    stats = record.body
+    return isinstance(stats, JobStats) and stats.end_us < stats.start_us
 
 
 def _overlaps(attempts: Sequence[Attempt]) -> list[Finding]:

@@ -4,6 +4,8 @@ A value is a sample if it is neither blank nor impossible (rule 21). NaN and the
 blank, as they are no plain decimal numbers.
 """
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -12,17 +14,20 @@ from tallystick.timeline.values import blank_from, possible_max
 Values = npt.NDArray[np.int32] | npt.NDArray[np.int64] | npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 
-_UNSIGNED = {np.dtype(np.int32): np.dtype(np.uint32), np.dtype(np.int64): np.dtype(np.uint64)}
+_UNSIGNED: dict[Any, tuple[Any, int]] = {
+    np.dtype(np.int32): (np.uint32, 2**31 - 1),
+    np.dtype(np.int64): (np.uint64, 2**63 - 1),
+}
 
 
 def valid_values(values: Values, metric: str) -> Mask:
     """Mark the values that are samples: neither blank nor impossible."""
     highest = possible_max(metric)
-    limit = blank_from(metric) - 1 if highest is None else highest
     if values.dtype in _UNSIGNED:
+        unsigned, largest = _UNSIGNED[values.dtype]
+        limit = min(blank_from(metric) - 1 if highest is None else highest, largest)
         # Read without its sign bit a negative number lies above the limit: one comparison does.
-        limit = min(limit, int(np.iinfo(values.dtype).max))
-        return np.asarray(values.view(_UNSIGNED[values.dtype]) <= limit)
+        return np.asarray(values.view(unsigned) <= limit)
     below = values < blank_from(metric) if highest is None else values <= highest
     return np.asarray((values >= 0) & below)
 

@@ -93,6 +93,9 @@ def _at_us(seen: Seen[Any]) -> int:
     return seen.at_us
 
 
+NOTHING_SEEN = NodeSeen()
+
+
 @dataclass(slots=True)
 class Telemetry:
     """The index; GPUs and nodes that nobody saw have empty entries."""

@@ -13,6 +13,8 @@ import numpy.typing as npt
 from tallystick.core.errors import TallystickError
 
 Ints = npt.NDArray[np.int64]
+Codes = npt.NDArray[np.int64] | npt.NDArray[np.int32]
+Places = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
 # Far beyond the calendar on both sides of the epoch.
@@ -62,3 +64,8 @@ class Windows:
 
     def __len__(self) -> int:
         return len(self.gpu)
+
+    def take(self, places: Places) -> "Windows":
+        """Choose windows by their places."""
+        columns = (self.gpu, self.start_us, self.end_us, self.reach_us)
+        return Windows(*(column[places] for column in columns))
