@@ -3,8 +3,9 @@
 from collections.abc import Callable, Iterable
 
 from tallystick.app.files import read_file
+from tallystick.contract.document import CONTRACT_BYTES_MAX
 from tallystick.contract.errors import BadContractError, Mistake
-from tallystick.contract.parse import CONTRACT_BYTES_MAX, parse_contract
+from tallystick.contract.parse import parse_contract
 from tallystick.contract.terms import Contract
 from tallystick.contract.versions import ContractVersions
 

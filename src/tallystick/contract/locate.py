@@ -1,7 +1,7 @@
 """On which line each key of a TOML text stands, which the TOML parser does not tell.
 
-The text is known to be valid TOML: the parser has read it. What is left to do is to follow
-headers, keys and brackets; everything else is skipped as it stands.
+The text of ``key_lines`` is known to be valid TOML: the parser has read it. What is left to do
+is to follow headers, keys and brackets; everything else is skipped as it stands.
 """
 
 import re
@@ -21,6 +21,7 @@ _TOKEN: Final = re.compile(
 )
 
 _ENDS: Final = frozenset({",", "\n", "]", "}"})
+_MARKS: Final = _ENDS | {"[", "{", "="}
 
 
 class _Token(NamedTuple):
@@ -39,6 +40,18 @@ class _Open(NamedTuple):
 def key_lines(text: str) -> dict[Path, int]:
     """Give the line of every key, table, and list item of a valid TOML text."""
     return _Locator(text).locate()
+
+
+def dots_in_keys(text: str) -> int:
+    """Give the most dots that follow each other with nothing but names between them."""
+    most = dots = 0
+    for token in _tokens(text):
+        if token.text == ".":
+            dots += 1
+            most = max(most, dots)
+        elif token.text in _MARKS:
+            dots = 0
+    return most
 
 
 def line_of(path: Path, lines: dict[Path, int]) -> int | None:

@@ -6,11 +6,11 @@ alone, except in ``when``, where ignoring a condition would widen the rule.
 """
 
 import re
-import tomllib
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Any, Final
+from typing import Final
 
+from tallystick.contract.document import contract_document, contract_text
 from tallystick.contract.errors import BadContractError, Mistake
 from tallystick.contract.locate import key_lines, line_of
 from tallystick.contract.table import Note, Table, read_ratio
@@ -35,7 +35,6 @@ from tallystick.core.errors import UnknownCurrencyError
 from tallystick.core.instant import SECOND_US
 from tallystick.core.money import Rounding, minor_unit_digits
 
-CONTRACT_BYTES_MAX: Final = 1024 * 1024
 DIGITS_MAX: Final = 18
 GAP_FACTOR: Final = Fraction(5, 2)
 
@@ -55,7 +54,6 @@ WHEN_KEYS: Final = (
 
 _CURRENCY: Final = re.compile(r"[A-Z]{3}")
 _DAY_CLOSE: Final = re.compile(r"([01][0-9]|2[0-3]):[0-5][0-9]")
-_SYNTAX_PLACE: Final = re.compile(r" \(at (?:line ([0-9]+), column [0-9]+|end of document)\)$")
 
 
 def parse_contract(
@@ -84,45 +82,6 @@ def parse_contract(
     if notes:
         raise BadContractError(located(notes, text, name))
     return contract
-
-
-def contract_text(data: bytes, name: str) -> str:
-    """Decode the bytes of a contract.
-
-    Raises:
-        BadContractError: they are too many, or not UTF-8.
-    """
-    if len(data) > CONTRACT_BYTES_MAX:
-        message = f"expected at most {CONTRACT_BYTES_MAX} bytes, got more"
-        raise BadContractError((Mistake(None, "", message, name),))
-    try:
-        text = data.decode()
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        message = f"expected UTF-8, got byte 0x{data[error.start]:02x}"
-        raise BadContractError((Mistake(line, "", message, name),)) from error
-    if text.startswith("\ufeff"):
-        raise BadContractError((Mistake(1, "", "expected no byte order mark", name),))
-    return text
-
-
-def contract_document(text: str, name: str) -> dict[str, Any]:
-    """Read the TOML of a contract.
-
-    Raises:
-        BadContractError: it is no TOML; the parser names the first place only.
-    """
-    try:
-        return tomllib.loads(text)
-    except RecursionError as error:
-        raise BadContractError((Mistake(None, "", "nested too deeply", name),)) from error
-    except ValueError as error:  # Also numbers of more digits than Python converts.
-        place = _SYNTAX_PLACE.search(str(error))
-        line = None
-        if place is not None:
-            line = int(place[1]) if place[1] else text.count("\n") + 1
-        message = f"expected TOML: {_SYNTAX_PLACE.sub('', str(error))}"
-        raise BadContractError((Mistake(line, "", message, name),)) from error
 
 
 def located(notes: list[Note], text: str, name: str) -> tuple[Mistake, ...]:

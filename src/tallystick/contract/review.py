@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any, Final
 
+from tallystick.contract.document import contract_document, contract_text
 from tallystick.contract.errors import Mistake
-from tallystick.contract.parse import contract_document, contract_text, located
+from tallystick.contract.parse import located
 from tallystick.contract.table import Note
 from tallystick.contract.terms import Contract, Rate, When
 from tallystick.contract.versions import ContractVersions
