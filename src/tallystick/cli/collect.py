@@ -1,0 +1,297 @@
+"""``tallystick collect``: files of other programs in, evidence records out.
+
+One subcommand for each source. Records are JSON lines on standard output, findings go to
+standard error, and exit 1 says that nothing was emitted.
+"""
+
+import json
+import sys
+from collections.abc import Callable
+from datetime import tzinfo
+from functools import wraps
+from typing import Any
+
+import click
+
+from tallystick.app.collect import Collector, collect_inputs
+from tallystick.cli.collect_options import (
+    SeveralPairs,
+    read_instant,
+    read_key,
+    read_seconds,
+    read_zone,
+)
+from tallystick.collectors.collected import Collected, Source
+from tallystick.collectors.dcgm import DcgmOptions, collect_dcgm
+from tallystick.collectors.progress import collect_progress
+from tallystick.collectors.samples import (
+    SampleOptions,
+    collect_exporter,
+    collect_prometheus,
+    collect_victoriametrics,
+)
+from tallystick.collectors.slurm import SlurmOptions, collect_slurm
+from tallystick.core.canonical import canonical_bytes
+from tallystick.core.finding import InputFinding
+
+_NODE_HELP = "Node of the exporter, named where a scrape failed."
+_CADENCE_HELP = "How often the devices were sampled."
+
+_COMMON: tuple[Any, ...] = (
+    click.option("--observed", type=read_instant, hidden=True),
+    click.option("--json", "as_json", is_flag=True, help="Print findings as JSON lines."),
+    click.option("--dry-run", is_flag=True, help="Print the records and store nothing."),
+    click.argument("inputs", metavar="INPUT...", nargs=-1, required=True),
+)
+
+
+@click.group()
+def collect() -> None:
+    """Turn files of other programs into evidence records, one JSON object a line.
+
+    \b
+    Example:
+      tallystick collect slurm sacct.psv --cluster c1 --timezone UTC \\
+        --dry-run --json > evidence.jsonl
+    """
+
+
+def _source(name: str) -> Callable[[Callable[..., Collector]], click.Command]:
+    """Make a subcommand of a function that turns its options into a collector."""
+
+    def decorate(make_collector: Callable[..., Collector]) -> click.Command:
+        def command(
+            inputs: tuple[str, ...],
+            *,
+            dry_run: bool,
+            as_json: bool,
+            observed: int | None,
+            **options: Any,
+        ) -> None:
+            if not dry_run:
+                raise click.UsageError("there is no store to collect into yet: add --dry-run")
+            if inputs.count("-") > 1:
+                raise click.UsageError("standard input can be read once")
+            collected = collect_inputs(inputs, make_collector(**options), observed_us=observed)
+            _print(collected, as_json=as_json)
+            if not collected.records:
+                click.get_current_context().exit(1)
+
+        decorated: Any = wraps(make_collector)(command)
+        for decorator in _COMMON:
+            decorated = decorator(decorated)
+        return collect.command(name)(decorated)
+
+    return decorate
+
+
+def _print(collected: Collected, *, as_json: bool) -> None:
+    for record in collected.records:
+        sys.stdout.buffer.write(canonical_bytes(record) + b"\n")
+    sys.stdout.flush()  # A reader that went away is noticed here, where click ends quietly.
+    for finding in collected.findings:
+        click.echo(json.dumps(finding.to_json()) if as_json else _sentence(finding), err=True)
+    if not as_json:
+        counts = (len(collected.records), len(collected.findings))
+        click.echo("records: {}, findings: {}".format(*counts), err=True)
+
+
+def _sentence(finding: InputFinding) -> str:
+    place = [] if finding.source is None else [finding.source]
+    if finding.line is not None:
+        place.append(f"line {finding.line}")
+    where = f" ({', '.join(place)})" if place else ""
+    return f"{finding.code}: {finding.message}{where}"
+
+
+@_source("slurm")
+@click.option(
+    "--cluster", metavar="NAME", required=True, help="Name of the cluster, part of attempt keys."
+)
+@click.option(
+    "--timezone", metavar="ZONE", required=True, help="Zone of the times that the source printed."
+)
+@click.option(
+    "--capacity",
+    cls=SeveralPairs,
+    metavar="PARTITION=WORD...",
+    help="What a partition is: spot, on_demand, reserved or unknown.",
+)
+@click.option(
+    "--gpus-per-node", metavar="N", type=int, help="GPUs of a node, for rows that state no count."
+)
+@click.option(
+    "--gpu-type",
+    multiple=True,
+    metavar="[PARTITION=]TYPE",
+    help="GPU type, for rows that name none.",
+)
+def slurm_command(
+    *,
+    cluster: str,
+    timezone: str,
+    capacity: tuple[tuple[str, str], ...],
+    gpus_per_node: int | None,
+    gpu_type: tuple[str, ...],
+) -> Collector:
+    """Read sacct rows, sacct or slurmrestd JSON, and dumps of hook environments.
+
+    \b
+    Example:
+      tallystick collect slurm sacct.psv prolog.env --cluster c1 --timezone UTC \\
+        --capacity spot=spot od=on_demand --dry-run --json
+    """
+
+    def run(sources: tuple[Source, ...], observed_us: int) -> Collected:
+        options = SlurmOptions(
+            cluster=cluster,
+            timezone=timezone,
+            capacity=capacity,
+            gpus_per_node=gpus_per_node,
+            gpu_type=tuple(_typed(text) for text in gpu_type),
+            observed_us=observed_us,
+        )
+        return collect_slurm(sources, options)
+
+    return run
+
+
+def _typed(text: str) -> tuple[str | None, str]:
+    partition, equals, gpu_type = text.partition("=")
+    return (partition, gpu_type) if equals else (None, text)
+
+
+@_source("dcgm")
+@click.option("--attempt", type=read_key, metavar="KEY", required=True, help="Key of the attempt.")
+@click.option(
+    "--node", type=read_key, metavar="NAME", required=True, help="Node that the statistics are of."
+)
+@click.option(
+    "--timezone", type=read_zone, metavar="ZONE", required=True, help="Zone of that node's clock."
+)
+@click.option(
+    "--read",
+    "read_us",
+    type=read_instant,
+    metavar="TIME",
+    required=True,
+    help="When they were read.",
+)
+@click.option(
+    "--keep",
+    "keep_us",
+    type=read_seconds,
+    metavar="SECONDS",
+    help="How long the engine kept samples.",
+)
+def dcgm_command(
+    *, attempt: str, node: str, timezone: tzinfo, read_us: int, keep_us: int | None
+) -> Collector:
+    """Read what dcgmi stats -v -j and dcgmi discovery -l printed, and inventory records.
+
+    \b
+    Example:
+      tallystick collect dcgm stats.txt gpus.txt --attempt slurm:c1:4242:1770000000 \\
+        --node n1 --timezone UTC --read 2026-02-02T04:15:07Z --keep 14400 --dry-run --json
+    """
+
+    def run(sources: tuple[Source, ...], observed_us: int) -> Collected:
+        options = DcgmOptions(
+            attempt=attempt,
+            node=node,
+            timezone=timezone,
+            read_us=read_us,
+            keep_us=keep_us,
+            observed_us=observed_us,
+        )
+        return collect_dcgm(sources, options)
+
+    return run
+
+
+@_source("prometheus")
+@click.option(
+    "--cadence",
+    "cadence_us",
+    type=read_seconds,
+    metavar="SECONDS",
+    required=True,
+    help=_CADENCE_HELP,
+)
+@click.option("--node", type=read_key, metavar="NAME", help=_NODE_HELP)
+def prometheus_command(*, cadence_us: int, node: str | None) -> Collector:
+    """Read answers of the query API; a range selector such as metric[1h] gives real times.
+
+    \b
+    Example:
+      tallystick collect prometheus range.json --cadence 30 --node n1 --dry-run --json
+    """
+    return _samples(collect_prometheus, cadence_us, node)
+
+
+@_source("victoriametrics")
+@click.option(
+    "--cadence",
+    "cadence_us",
+    type=read_seconds,
+    metavar="SECONDS",
+    required=True,
+    help=_CADENCE_HELP,
+)
+@click.option("--node", type=read_key, metavar="NAME", help=_NODE_HELP)
+def victoriametrics_command(*, cadence_us: int, node: str | None) -> Collector:
+    """Read lines of /api/v1/export, or answers of the query API.
+
+    \b
+    Example:
+      tallystick collect victoriametrics export.jsonl --cadence 30 --dry-run --json
+    """
+    return _samples(collect_victoriametrics, cadence_us, node)
+
+
+@_source("exporter")
+@click.option(
+    "--cadence",
+    "cadence_us",
+    type=read_seconds,
+    metavar="SECONDS",
+    required=True,
+    help=_CADENCE_HELP,
+)
+@click.option("--node", type=read_key, metavar="NAME", help=_NODE_HELP)
+@click.option("--at", "at_us", type=read_instant, metavar="TIME", help="When the pages were read.")
+def exporter_command(*, cadence_us: int, node: str | None, at_us: int | None) -> Collector:
+    """Read text pages of dcgm-exporter, or of a federation endpoint.
+
+    \b
+    Example:
+      tallystick collect exporter page.txt --cadence 30 --node n1 \\
+        --at 2026-02-02T04:15:07Z --dry-run --json
+    """
+    return _samples(collect_exporter, cadence_us, node, at_us)
+
+
+def _samples(
+    collect_samples: Callable[[tuple[Source, ...], SampleOptions], Collected],
+    cadence_us: int,
+    node: str | None,
+    at_us: int | None = None,
+) -> Collector:
+    def run(sources: tuple[Source, ...], observed_us: int) -> Collected:
+        options = SampleOptions(
+            cadence_us=cadence_us, node=node, at_us=at_us, observed_us=observed_us
+        )
+        return collect_samples(sources, options)
+
+    return run
+
+
+@_source("progress")
+def progress_command() -> Collector:
+    """Read progress and checkpoint events: evidence lines, or bare kind, at and body.
+
+    \b
+    Example:
+      tallystick collect progress events.jsonl --dry-run --json
+    """
+    return collect_progress

@@ -1,0 +1,100 @@
+"""Options of ``tallystick collect``: times, durations, zones, keys, pairs.
+
+Each function reads the text of one option; a text that it cannot read is misuse.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import click
+
+from tallystick.core.errors import BadInstantError
+from tallystick.core.instant import SECOND_US, parse_rfc3339
+
+_KEY_BYTES_MAX = 200
+_SECONDS = re.compile(r"([0-9]{1,10})(?:\.([0-9]{1,6}))?")
+
+
+def read_instant(text: str) -> int:
+    """Read a time with a zone, as microseconds."""
+    try:
+        return parse_rfc3339(text)
+    except BadInstantError as error:
+        message = f"expected a time like 2026-01-01T00:00:00Z, got {text!r}"
+        raise click.BadParameter(message) from error
+
+
+def read_seconds(text: str) -> int:
+    """Read a duration above zero in decimal seconds, as microseconds, exactly."""
+    match = _SECONDS.fullmatch(text)
+    duration_us = 0
+    if match is not None:
+        duration_us = int(match[1]) * SECOND_US + int((match[2] or "").ljust(6, "0"))
+    if duration_us == 0:
+        message = f"expected seconds above 0 with up to six places, got {text!r}"
+        raise click.BadParameter(message)
+    return duration_us
+
+
+def read_zone(text: str) -> ZoneInfo:
+    """Look up a time zone by its IANA name."""
+    try:
+        return ZoneInfo(text)
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        message = f"expected a time zone like Europe/Berlin, got {text!r}"
+        raise click.BadParameter(message) from error
+
+
+def read_key(text: str) -> str:
+    """Check an attempt key or the name of a node: 1 to 200 bytes, printable."""
+    if not text.isprintable() or not 1 <= len(text.encode()) <= _KEY_BYTES_MAX:
+        raise click.BadParameter("expected a printable text of 1 to 200 bytes")
+    return text
+
+
+def read_pair(text: str) -> tuple[str, str]:
+    """Split ``NAME=WORD``."""
+    name, _, word = text.partition("=")
+    if not (name and word):
+        raise click.BadParameter(f"expected NAME=WORD, got {text!r}")
+    return name, word
+
+
+class SeveralPairs(click.Option):
+    """An option that takes every ``NAME=WORD`` that follows it, and may be repeated."""
+
+    def __init__(self, *args: Any, **attributes: Any) -> None:
+        super().__init__(*args, **{"type": read_pair, **attributes, "multiple": True})
+
+    def add_to_parser(self, parser: Any, ctx: click.Context) -> None:
+        """Have the parser see the option's name before each of its pairs."""
+        super().add_to_parser(parser, ctx)
+        parse_args = parser.parse_args
+
+        def parse_repeated(args: list[str]) -> Any:
+            return parse_args(list(repeat_before_pairs(args, self.opts)))
+
+        parser.parse_args = parse_repeated
+
+
+def repeat_before_pairs(args: Sequence[str], names: Sequence[str]) -> Iterator[str]:
+    """Write an option's name again before each further pair that follows it directly."""
+    name: str | None = None
+    expects_first = False
+    for index, arg in enumerate(args):
+        if arg == "--":
+            yield from args[index:]
+            return
+        if arg.startswith("-"):
+            stem, equals, _ = arg.partition("=")
+            name = stem if stem in names else None
+            expects_first = not equals
+        elif expects_first:
+            expects_first = False
+        elif name is not None and "=" in arg:
+            yield name
+        else:
+            name = None
+        yield arg

@@ -1,0 +1,162 @@
+"""Statistics in, one ``telemetry.job_stats`` for each GPU out."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import tzinfo
+from typing import Any
+
+from tallystick.collectors.collected import Collected, Source
+from tallystick.collectors.dcgm.inventory import DeviceMap, printed_devices, recorded_devices
+from tallystick.collectors.dcgm.local_time import instants_us, pairs_that_last
+from tallystick.collectors.dcgm.report import GpuBlock, Report, read_report
+from tallystick.collectors.dcgm.values import known, read_values
+from tallystick.core.finding import InputFinding
+from tallystick.core.instant import format_instant
+from tallystick.evidence.codec import RefusedLineError, read_line
+from tallystick.evidence.draft import draft_record
+from tallystick.evidence.record import Record
+
+
+@dataclass(frozen=True, slots=True)
+class DcgmOptions:
+    """What the prints do not say themselves.
+
+    Args:
+        attempt: Key of the attempt that the job statistics were kept for.
+        node: Node they were read on.
+        timezone: Zone of that node's clock.
+        read_us: When they were read.
+        keep_us: How long the engine was told to keep samples, None if that is not known.
+        observed_us: When the collector looked.
+    """
+
+    attempt: str
+    node: str
+    timezone: tzinfo
+    read_us: int
+    keep_us: int | None
+    observed_us: int
+
+
+_Problem = tuple[str, str]  # Code and message.
+
+
+@dataclass(slots=True)
+class _Inputs:
+    reports: list[tuple[str, Report]] = field(default_factory=list)
+    records: list[Record] = field(default_factory=list)
+    findings: list[InputFinding] = field(default_factory=list)
+
+
+def collect_dcgm(sources: Iterable[Source], options: DcgmOptions) -> Collected:
+    """Read statistics, device lists and inventory records, in any order."""
+    inputs = _read(sources)
+    devices = _devices(inputs, options)
+    records: dict[str, dict[str, Any]] = {}
+    findings = inputs.findings
+    for source, report in inputs.reports:
+        for block in report.blocks:
+            record, problems = _record(block, devices, options)
+            if record is not None:
+                records.setdefault(record["id"], record)
+            findings.extend(_finding(problem, block, source) for problem in problems)
+    return Collected(list(records.values()), findings)
+
+
+def _finding(problem: _Problem, block: GpuBlock, source: str) -> InputFinding:
+    code, message = problem
+    return InputFinding(code, f"GPU {block.index}: {message}", line=block.line, source=source)
+
+
+def _read(sources: Iterable[Source]) -> _Inputs:
+    inputs = _Inputs()
+    for source in sources:
+        if source.data.lstrip().startswith(b"{"):
+            _read_evidence(source, inputs)
+            continue
+        report = read_report(source.data.decode("utf-8-sig", errors="replace"))
+        inputs.reports.append((source.name, report))
+        for line, text in report.errors:
+            inputs.findings.append(InputFinding("dcgm_error", text, line=line, source=source.name))
+        if report.is_empty:
+            message = "expected job statistics, a device list or inventory records"
+            inputs.findings.append(InputFinding("unrecognised_input", message, source=source.name))
+    _look_for_blocks(inputs)
+    return inputs
+
+
+def _read_evidence(source: Source, inputs: _Inputs) -> None:
+    for number, line in enumerate(source.data.split(b"\n"), start=1):
+        if not line.strip():
+            continue
+        try:
+            inputs.records.append(read_line(line))
+        except RefusedLineError as error:
+            message = f"{error.code}: {error.message}"
+            finding = InputFinding("bad_line", message, line=number, source=source.name)
+            inputs.findings.append(finding)
+
+
+def _look_for_blocks(inputs: _Inputs) -> None:
+    """A summary is a sum over GPUs, so statistics without a block say nothing of any (r26)."""
+    if any(report.blocks for _, report in inputs.reports):
+        return
+    for source, report in inputs.reports:
+        if report.has_statistics:
+            message = "no block of a GPU: dcgmi prints them with -v, and none under MIG"
+            inputs.findings.append(InputFinding("no_gpu_block", message, source=source))
+    if not inputs.findings:
+        inputs.findings.append(InputFinding("no_gpu_block", "no job statistics in any input"))
+
+
+def _devices(inputs: _Inputs, options: DcgmOptions) -> DeviceMap:
+    """A list printed in the same call is of the read itself and so later than any record."""
+    lists = [report.devices for _, report in inputs.reports if report.has_device_list]
+    if lists:
+        return printed_devices(lists)
+    return recorded_devices(inputs.records, options.node, options.read_us)
+
+
+def _record(
+    block: GpuBlock, devices: DeviceMap, options: DcgmOptions
+) -> tuple[dict[str, Any] | None, tuple[_Problem, ...]]:
+    """Give the record of a block, or none, and what is wrong with it."""
+    problems: tuple[_Problem, ...] = ()
+    if not block.whole:
+        cut = "the text breaks off within the block; what is not there is null"
+        problems = (("block_cut_short", cut),)
+    start, end = block.rows.get("Start Time", ""), block.rows.get("End Time", "")
+    starts_us = instants_us(start, options.timezone)
+    ends_us = instants_us(end, options.timezone)
+    duration_s = known(block.rows.get("Total Execution Time (sec)"))
+    spans_us = pairs_that_last(starts_us, ends_us, duration_s)
+    if block.index not in devices:
+        unmapped = f"no inventory of {options.node} says which device this index is"
+        return None, (*problems, ("gpu_unmapped", unmapped))
+    if not starts_us or not ends_us:
+        times = f"expected two times that exist in {options.timezone}, got {start!r} and {end!r}"
+        return None, (*problems, ("bad_time", times))
+    if len(spans_us) != 1:
+        readings = f"{start} to {end} has {len(spans_us)} readings of the printed duration"
+        return None, (*problems, ("ambiguous_time", readings))
+    return _draft(block, devices[block.index], spans_us[0], options), problems
+
+
+def _draft(
+    block: GpuBlock, gpu: str, span_us: tuple[int, int], options: DcgmOptions
+) -> dict[str, Any]:
+    body = {
+        "attempt": options.attempt,
+        "gpu": gpu,
+        "start": format_instant(span_us[0]),
+        "end": format_instant(span_us[1]),
+        "keep_us": options.keep_us,
+        **read_values(block.rows),
+    }
+    return draft_record(
+        "telemetry.job_stats",
+        body,
+        producer=f"dcgm/{options.node}",
+        at_us=options.read_us,
+        observed_us=options.observed_us,
+    )

@@ -1,0 +1,115 @@
+"""Progress and checkpoint events that a training job wrote, one JSON object a line.
+
+A line is a record of evidence already and passes unchanged, or a bare event
+``{"kind": …, "at": …, "body": {…}}`` that gets its envelope here. Either has to be one that
+can be admitted, so that nothing is emitted that ``rate`` would refuse.
+"""
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from tallystick.collectors.collected import Collected, Source
+from tallystick.core.errors import BadInstantError
+from tallystick.core.finding import InputFinding
+from tallystick.core.instant import format_instant, parse_rfc3339
+from tallystick.evidence.codec import RefusedLineError, read_line
+from tallystick.evidence.draft import SCHEMA, draft_record
+
+PRODUCER = "progress"
+BARE_KINDS = frozenset(
+    {
+        "attempt.linked",
+        "checkpoint.begun",
+        "checkpoint.committed",
+        "checkpoint.restored",
+        "checkpoint.verified",
+        "output.accepted",
+        "output.rejected",
+        "progress.resumed",
+        "progress.started",
+        "progress.step",
+        "progress.waiting",
+        "run.declared",
+    }
+)
+_BARE_KEYS = frozenset({"kind", "at", "body"})
+
+
+def collect_progress(sources: Iterable[Source], observed_us: int) -> Collected:
+    """Read event lines: one record each, equal ones once."""
+    collected = Collected()
+    digests: dict[tuple[str, str], str] = {}
+    for source in sources:
+        for number, line in _lines(source):
+            try:
+                record, digest = _record(line, observed_us)
+            except RefusedLineError as error:
+                message = f"{error.code}: {error.message}"
+                finding = InputFinding("bad_line", message, line=number, source=source.name)
+                collected.findings.append(finding)
+                continue
+            identity = (record["producer"]["name"], record["id"])
+            if identity not in digests:
+                digests[identity] = digest
+                collected.records.append(record)
+            elif digests[identity] != digest:
+                collected.findings.append(_conflict(record, digest, number, source.name))
+    if not collected.records and not collected.findings:
+        collected.findings.append(InputFinding("no_events", "no event line in any input"))
+    return collected
+
+
+def _lines(source: Source) -> Iterator[tuple[int, bytes]]:
+    for number, line in enumerate(source.data.split(b"\n"), start=1):
+        if line.strip(b" \t\r"):
+            yield number, line
+
+
+def _record(line: bytes, observed_us: int) -> tuple[dict[str, Any], str]:
+    """Give the record of a line and its digest."""
+    try:
+        event = json.loads(line.decode(), object_pairs_hook=_without_duplicates)
+        if isinstance(event, dict) and "kind" in event and event.keys() <= _BARE_KEYS:
+            event = _bare_record(event, observed_us)
+        digest = read_line(json.dumps(event).encode()).digest
+    except (ValueError, RecursionError) as error:
+        raise RefusedLineError("bad_json", f"expected JSON, got {error}") from error
+    return event, digest
+
+
+def _bare_record(event: dict[str, Any], observed_us: int) -> dict[str, Any]:
+    kind, at, body = event["kind"], event.get("at"), event.get("body")
+    if not isinstance(kind, str) or kind not in BARE_KINDS:
+        message = f"kind: expected one of {' '.join(sorted(BARE_KINDS))}"
+        raise RefusedLineError("bad_record", message)
+    try:
+        at_us = None if at is None else parse_rfc3339(at)
+    except (BadInstantError, TypeError) as error:
+        raise RefusedLineError("bad_time", f"at: {error}") from error
+    provisional = {
+        "schema": SCHEMA,
+        "id": "-",
+        "producer": {"name": PRODUCER},
+        "kind": kind,
+        "at": None if at_us is None else format_instant(at_us),
+        "observed": format_instant(observed_us),
+        "body": body,
+    }
+    read_line(json.dumps(provisional).encode())  # Only what is admitted has canonical bytes.
+    assert isinstance(body, dict)
+    return draft_record(kind, body, producer=PRODUCER, at_us=at_us, observed_us=observed_us)
+
+
+def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    event = dict(pairs)
+    if len(event) != len(pairs):
+        raise RefusedLineError("duplicate_key", "a key stands twice in one object")
+    return event
+
+
+def _conflict(record: dict[str, Any], digest: str, line: int, source: str) -> InputFinding:
+    message = (
+        f"record {record['id']} of {record['producer']['name']} came before, with other content"
+    )
+    return InputFinding("record_conflict", message, line=line, source=source, digest=digest)
