@@ -27,3 +27,18 @@ class UnwritableFileError(TallystickError):
     def __str__(self) -> str:
         path, reason = self.args
         return f"cannot write {path}: {reason}"
+
+
+class RunNotFoundError(TallystickError):
+    """The evidence says nothing of the run that was asked for."""
+
+    code = "run_not_found"
+
+    def __init__(self, run: str, known: tuple[str, ...]) -> None:
+        super().__init__(run, known)
+
+    def __str__(self) -> str:
+        run, known = self.args
+        shown = ", ".join(ascii(each) for each in known[:20]) or "no run at all"
+        more = f" and {len(known) - 20} more" if len(known) > 20 else ""
+        return f"no run {ascii(run)} in the evidence, which has {shown}{more}"

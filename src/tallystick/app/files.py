@@ -80,6 +80,28 @@ def write_file(path: Path, data: bytes, *, mode: int = 0o644) -> None:
         raise UnwritableFileError(str(path), _reason(error)) from error
 
 
+def create_file(path: Path, data: bytes, *, mode: int) -> None:
+    """Write a file that must not be there yet: after this it is whole and on disk.
+
+    Raises:
+        UnwritableFileError: it exists already, or it cannot be written; then it is not there.
+    """
+    try:
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+        try:
+            with os.fdopen(handle, "wb") as stream:
+                stream.write(data)
+                stream.flush()
+                os.fchmod(stream.fileno(), mode)
+                os.fsync(stream.fileno())
+        except BaseException:
+            path.unlink(missing_ok=True)
+            raise
+        _sync_folder(path.parent)
+    except OSError as error:
+        raise UnwritableFileError(str(path), _reason(error)) from error
+
+
 def _sync_folder(folder: Path) -> None:
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:

@@ -72,6 +72,17 @@ def contract_option(*, required: bool) -> Callable[[_Command], _Command]:
     )
 
 
+def verify_keys_option() -> Callable[[_Command], _Command]:
+    """Make the ``--key`` option of commands that check signatures."""
+    return click.option(
+        "--key",
+        "keys",
+        cls=SeveralValues,
+        metavar="FILE.vkey...",
+        help="Public keys to check signatures against.",
+    )
+
+
 def json_option() -> Callable[[_Command], _Command]:
     """Make the ``--json`` flag."""
     return click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")

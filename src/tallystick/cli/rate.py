@@ -30,8 +30,7 @@ def rate_command(
     rated = rate_files(evidence, contracts, run)
     if as_json:
         findings = [finding.to_json() for finding in rated.findings]
-        output = canonical_bytes({"receipts": rated.receipts, "findings": findings})
-        click.get_binary_stream("stdout").write(output + b"\n")
+        click.echo(canonical_bytes({"receipts": rated.receipts, "findings": findings}))
     else:
         _print_table(rated)
     sys.exit(0 if rated.receipts else 1)

@@ -26,33 +26,37 @@ class Rounding:
 
 def price(quantity_us: int, per_hour: Fraction) -> Fraction:
     """Price a quantity of GPU (or node) time at an hourly rate, exactly."""
-    return per_hour * quantity_us / HOUR_US
+    return Fraction(per_hour.numerator * quantity_us, per_hour.denominator * HOUR_US)
 
 
 def to_quanta(amount: Fraction, mode: RoundingMode) -> int:
     """Round a number to an integer."""
-    if mode == "half_even":
-        return round(amount)  # Fraction rounds half to even.
-    magnitude = abs(amount)
-    whole, rest = divmod(magnitude.numerator, magnitude.denominator)
-    if mode == "up":
-        whole += rest > 0
-    elif mode == "half_up":
-        whole += 2 * rest >= magnitude.denominator
-    return -whole if amount < 0 else whole
+    return _divide(amount.numerator, amount.denominator, mode)
 
 
 def round_money(amount: Fraction, rounding: Rounding) -> Fraction:
     """Round an amount once, to the places and in the way that the contract names."""
     scale = 10**rounding.digits
-    return Fraction(to_quanta(amount * scale, rounding.mode), scale)
+    return Fraction(_divide(amount.numerator * scale, amount.denominator, rounding.mode), scale)
+
+
+def _divide(numerator: int, denominator: int, mode: RoundingMode) -> int:
+    """Divide integers and round the quotient, symmetrically about zero (rule 60)."""
+    whole, rest = divmod(abs(numerator), denominator)
+    if mode == "up":
+        whole += rest > 0
+    elif mode == "half_up":
+        whole += 2 * rest >= denominator
+    elif mode == "half_even":
+        whole += 2 * rest > denominator or (2 * rest == denominator and whole % 2)
+    return -whole if numerator < 0 else whole
 
 
 def money_text(amount: Fraction, digits: int) -> str:
     """Write an amount that has at most ``digits`` places, with exactly that many."""
-    scaled = amount * 10**digits
-    assert scaled.denominator == 1, "amounts are rounded before they are written"
-    sign, quanta = ("-" if scaled < 0 else ""), abs(scaled.numerator)
+    quanta, rest = divmod(abs(amount.numerator) * 10**digits, amount.denominator)
+    assert rest == 0, "amounts are rounded before they are written"
+    sign = "-" if amount < 0 else ""
     if digits == 0:
         return f"{sign}{quanta}"
     whole, part = divmod(quanta, 10**digits)

@@ -84,7 +84,7 @@ def cut_attempt(
             if is_named:
                 pieces, is_used = _resolve(pieces, decision)
                 used |= {decision.digest} if is_used else set()
-        cohorts.append(Cohort(tuple(members), tuple(pieces)))
+        cohorts.append(Cohort(tuple(members), _joined(pieces)))
     return AttemptPieces(tuple(cohorts), frozenset(used), judge.lacks_contract, judge.lacks_rate)
 
 
@@ -206,6 +206,17 @@ def _resolve(pieces: Iterable[Piece], decision: Decision) -> tuple[list[Piece], 
             is_used = True
         resolved.append(piece._replace(verdict=verdict))
     return resolved, is_used
+
+
+def _joined(pieces: Iterable[Piece]) -> tuple[Piece, ...]:
+    """Join neighbours with the same verdict: what cut them made no difference."""
+    joined: list[Piece] = []
+    for piece in pieces:
+        if joined and joined[-1].verdict is piece.verdict:
+            joined[-1] = Piece(joined[-1].start_us, piece.end_us, piece.verdict)
+        else:
+            joined.append(piece)
+    return tuple(joined)
 
 
 def resolved_effect(disposition: str) -> Effect:

@@ -78,7 +78,10 @@ def _money(amounts: LineAmounts, contract: Contract) -> dict[str, Any]:
         rounding = Rounding(rounding.digits + _READING_DIGITS, "half_even")
 
     def text(value: Any) -> str | None:
-        return None if value is None else money_text(round_money(value, rounding), rounding.digits)
+        if value is None:
+            return None
+        # Without exact amounts the value has been rounded by its line already.
+        return money_text(round_money(value, rounding) if is_exact else value, rounding.digits)
 
     columns: dict[str, Any] = {"amount": text(amounts.amount)}
     if amounts.credit is not None:

@@ -59,6 +59,8 @@ class Attempt:
     start_us: int
     end: End | None
     until_us: int
+    held: Interval | None
+    """The time that is metered; None if it has no length or ends before it starts."""
     gpus: tuple[Gpu, ...]
     nodes: tuple[str, ...]
     gpu_type: str | None
@@ -73,11 +75,6 @@ class Attempt:
     def end_us(self) -> int | None:
         """When it ended, None while it is open."""
         return None if self.end is None else self.end.at_us
-
-    @property
-    def held(self) -> Interval | None:
-        """The time that is metered; None if it has no length or ends before it starts."""
-        return Interval(self.start_us, self.until_us) if self.start_us < self.until_us else None
 
     @property
     def ended_by(self) -> str | None:
@@ -109,6 +106,7 @@ def build_attempt(records: AttemptRecords) -> Attempt:
         start_us=start_us,
         end=end,
         until_us=until_us,
+        held=Interval(start_us, until_us) if start_us < until_us else None,
         gpus=gpus,
         nodes=tuple(sorted({node for body in bodies for node in body.nodes})),
         gpu_type=stated.gpu_type,

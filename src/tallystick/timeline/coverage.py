@@ -39,17 +39,39 @@ class GpuCoverage(NamedTuple):
 
 
 def cover(attempt: Attempt, telemetry: Telemetry, gap_factor: Fraction) -> tuple[GpuCoverage, ...]:
-    """Work out the coverage of every GPU of an attempt, in the order of its GPUs."""
+    """Work out the coverage of every GPU of an attempt, in the order of its GPUs.
+
+    GPUs that nothing tells apart, as when only summaries of equal content are about them,
+    are covered once.
+    """
     summaries = summaries_of(attempt, telemetry)
+    alike: dict[tuple[object, ...], GpuCoverage] = {}
     covered = []
     for gpu in attempt.gpus:
         if gpu.uuid is None or attempt.held is None:
             covered.append(_uncovered(gpu, attempt))
-        else:
-            evidence = _gap_evidence(gpu, attempt.held, telemetry, summaries.get(gpu.uuid, ()))
-            samples = telemetry.samples.get(gpu.uuid, NO_SAMPLES)
-            covered.append(_covered(gpu, evidence, samples, gap_factor))
+            continue
+        evidence = _gap_evidence(gpu, attempt.held, telemetry, summaries.get(gpu.uuid, ()))
+        samples = telemetry.samples.get(gpu.uuid, NO_SAMPLES)
+        likeness = _likeness(gpu, evidence, samples)
+        if likeness not in alike:
+            alike[likeness] = _covered(gpu, evidence, samples, gap_factor)
+        covered.append(_named(gpu, alike[likeness], evidence.summaries))
     return tuple(covered)
+
+
+def _likeness(gpu: Gpu, evidence: GapEvidence, samples: GpuSamples) -> tuple[object, ...]:
+    """Give all that the coverage of a GPU depends on."""
+    sampled = None if samples is NO_SAMPLES else gpu.uuid
+    mentions = evidence.node.mentions.get(evidence.uuid)
+    summaries = tuple(summary[1:] for summary in evidence.summaries)
+    return sampled, gpu.node, mentions, evidence.is_mig, summaries
+
+
+def _named(gpu: Gpu, covered: GpuCoverage, summaries: Sequence[Summary]) -> GpuCoverage:
+    """Give a GPU its own name and evidence."""
+    digests = {*covered.digests, *(summary.digest for summary in summaries)}
+    return covered._replace(gpu=gpu, digests=tuple(sorted(digests)))
 
 
 def _uncovered(gpu: Gpu, attempt: Attempt) -> GpuCoverage:
@@ -85,7 +107,6 @@ def _covered(
         sampled_us.update(at_us for episode in episodes for at_us in episode)
     gaps, digests = _gaps(evidence, union(observed), sampled_us)
     digests.update(samples.digests)
-    digests.update(summary.digest for summary in evidence.summaries)
     return GpuCoverage(
         gpu=gpu,
         observed_us=held.duration_us - total_us(gap[:2] for gap in gaps),

@@ -47,6 +47,10 @@ class _Line(NamedTuple):
     base_us: int
     length_us: int
 
+    def fits(self, gpus: int) -> bool:
+        """Tell whether the line of so many GPUs can be numbered in 64 bits."""
+        return gpus * self.length_us <= _LINE_MAX_US
+
     def place(self, gpu: Codes, at_us: Ints) -> Ints:
         """Give places on the line; a time outside the batch falls on an end of its stretch."""
         along_us = np.clip(at_us - self.base_us, 0, self.length_us)
@@ -55,6 +59,11 @@ class _Line(NamedTuple):
     def time(self, gpu: Ints, place: Ints) -> Ints:
         """Give the times of places."""
         return place - gpu * self.length_us + self.base_us
+
+
+def _line_over(at_us: Ints) -> _Line:
+    base_us = int(at_us.min())
+    return _Line(base_us, int(at_us.max()) - base_us + 1)
 
 
 def partial(gpu: Codes, at_us: Ints, valid: Mask | None, windows: Windows) -> Partial:
@@ -72,20 +81,20 @@ def partial(gpu: Codes, at_us: Ints, valid: Mask | None, windows: Windows) -> Pa
     def part(rows: Mask) -> Partial:
         return partial(gpu[rows], at_us[rows], None if valid is None else valid[rows], windows)
 
-    gpus, base_us, top_us = int(windows.gpu.max()) + 1, int(at_us.min()), int(at_us.max())
+    gpus, line = int(windows.gpu.max()) + 1, _line_over(at_us)
+    top_us = line.base_us + line.length_us - 1
     earliest_us = (windows.start_us - windows.reach_us).min()
     latest_us = (windows.end_us + windows.reach_us).max()
-    if base_us < earliest_us or top_us > latest_us or gpu.min() < 0 or gpu.max() >= gpus:
+    if line.base_us < earliest_us or top_us > latest_us or gpu.min() < 0 or gpu.max() >= gpus:
         near = (at_us >= earliest_us) & (at_us <= latest_us)
         return part(near & (gpu >= 0) & (gpu < gpus))
-    line = _Line(base_us, top_us - base_us + 1)
-    if gpus * line.length_us > _LINE_MAX_US:
-        # The line is too long for 64 bits. Halves of the time span join to the same result.
-        early = at_us <= base_us + line.length_us // 2 - 1
+    if not line.fits(gpus):
+        # Halves of the time span join to the same result.
+        early = at_us <= line.base_us + line.length_us // 2 - 1
         return merge((part(early), part(~early)), windows)
     reached = np.flatnonzero(
         (windows.start_us - windows.reach_us <= top_us)
-        & (windows.end_us + windows.reach_us >= base_us)
+        & (windows.end_us + windows.reach_us >= line.base_us)
     )
     if not len(reached):
         return _NOTHING
@@ -93,7 +102,7 @@ def partial(gpu: Codes, at_us: Ints, valid: Mask | None, windows: Windows) -> Pa
     dark = np.empty(0, np.int64) if valid is None else np.flatnonzero(~valid)
     place, stretch = deciding(gpu, at_us, dark, asked, gpus=gpus)
     window, first_us, last_us = _chains(line, gpu[place], at_us[place], stretch, asked)
-    blank_window, blank_us = _blanks(line, gpu[dark], at_us[dark], asked)
+    blank_window, blank_us = _blanks(line, gpu[dark], at_us[dark], asked, gpus)
     found = Partial(reached[window], first_us, last_us, reached[blank_window], blank_us)
     return _normal(windows, found)
 
@@ -158,14 +167,17 @@ def _breaks(line: _Line, places: Ints, stretch: Ints, windows: Windows) -> Place
     return np.concatenate([[0], np.flatnonzero(apart) + 1, [len(places)]])
 
 
-def _blanks(line: _Line, gpu: Codes, at_us: Ints, windows: Windows) -> tuple[Ints, Ints]:
+def _blanks(line: _Line, gpu: Codes, at_us: Ints, windows: Windows, gpus: int) -> tuple[Ints, Ints]:
     """Find the samples without a usable value inside each window."""
-    places = np.unique(line.place(gpu, at_us))
+    is_dark = np.zeros(gpus, np.bool_)
+    is_dark[gpu] = True
+    window = np.flatnonzero(is_dark[windows.gpu])
+    places, of = np.unique(line.place(gpu, at_us)), windows.gpu[window]
     owner, number = _expand(
-        np.searchsorted(places, line.place(windows.gpu, windows.start_us)),
-        np.searchsorted(places, line.place(windows.gpu, windows.end_us)),
+        np.searchsorted(places, line.place(of, windows.start_us[window])),
+        np.searchsorted(places, line.place(of, windows.end_us[window])),
     )
-    return owner, line.time(windows.gpu[owner], places[number])
+    return window[owner], line.time(of[owner], places[number])
 
 
 def _expand(low: Places, high: Places) -> tuple[Ints, Ints]:
@@ -204,10 +216,13 @@ def _joined(windows: Windows, window: Ints, first_us: Ints, last_us: Ints) -> tu
 
 
 def _by_window(window: Ints, at_us: Ints) -> Places:
-    """Order by window, then time. One batch gives its chains in this order already."""
-    follows = window[1:] > window[:-1]
-    follows |= (window[1:] == window[:-1]) & (at_us[1:] >= at_us[:-1])
-    return np.arange(len(window)) if follows.all() else np.lexsort((at_us, window))
+    """Order by window, then time."""
+    if not len(window):
+        return window
+    line = _line_over(at_us)
+    if line.fits(int(window.max()) + 1):
+        return _order(window, line.place(window, at_us))
+    return np.lexsort((at_us, window))
 
 
 def _uncovered(

@@ -39,7 +39,9 @@ _Support = Callable[[GapEvidence, Interval], "str | bool | None"]
 
 
 def gap_reason(evidence: GapEvidence, gap: Interval, *, was_seen: bool) -> tuple[str, str | None]:
-    """Give the reason of a gap and the digest of the record that says so, if one does.
+    """Give the reason of a gap and the digest of the node's record that says so, if one does.
+
+    Samples and summaries of the GPU are evidence of its coverage anyway and not named here.
 
     Args:
         evidence: What bears on the gaps of the GPU.
@@ -92,26 +94,26 @@ def _collector_down(evidence: GapEvidence, gap: Interval) -> str | None:
     return None
 
 
-def _retention(evidence: GapEvidence, gap: Interval) -> str | None:
-    for summary in evidence.summaries:
-        if summary.retention_lost is not None and _overlaps(gap, summary.retention_lost):
-            return summary.digest
-    return None
+def _retention(evidence: GapEvidence, gap: Interval) -> bool:
+    return any(
+        summary.retention_lost is not None and _overlaps(gap, summary.retention_lost)
+        for summary in evidence.summaries
+    )
 
 
-def _blank(evidence: GapEvidence, gap: Interval) -> str | bool:
+def _blank(evidence: GapEvidence, gap: Interval) -> bool:
     index = bisect_left(evidence.blank_us, gap.start_us)
     if index < len(evidence.blank_us) and evidence.blank_us[index] < gap.end_us:
         return True
-    for summary in evidence.summaries:
-        if summary.blank is not None and _overlaps(gap, summary.blank):
-            return summary.digest
-    return False
+    return any(
+        summary.blank is not None and _overlaps(gap, summary.blank)
+        for summary in evidence.summaries
+    )
 
 
-def _clock(evidence: GapEvidence, gap: Interval) -> str | None:
+def _clock(evidence: GapEvidence, gap: Interval) -> bool:
     del gap
-    return next((summary.digest for summary in evidence.summaries if summary.is_reversed), None)
+    return any(summary.is_reversed for summary in evidence.summaries)
 
 
 def _overlaps(gap: Interval, other: Interval) -> bool:

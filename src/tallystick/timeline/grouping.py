@@ -7,6 +7,7 @@ names, else that its start names, else to a run of its own name.
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 
 from tallystick.core.finding import InputFinding
 from tallystick.evidence.bodies import AllocationStarted, AttemptLinked, AttemptSame
@@ -72,19 +73,23 @@ def group_records(records: Iterable[Record]) -> Grouping:
     named_runs: dict[str, list[Record]] = defaultdict(list)
     devices = []
     for record in records:
-        attempt = getattr(record.body, "attempt", None)
-        run = getattr(record.body, "run", None)
-        if isinstance(record.body, AttemptSame):
-            for name in (record.body.attempt, record.body.same_as):
+        body = record.body
+        if isinstance(body, AttemptSame):
+            for name in (body.attempt, body.same_as):
                 key = aliases.get(name, name)
                 attempts.setdefault(key, AttemptRecords(key))
-        elif attempt is not None:
+            continue
+        names_attempt, names_run = _names(type(body))
+        if names_attempt:
+            attempt: str = body.attempt  # type: ignore[union-attr]
             key = aliases.get(attempt, attempt)
-            attempts.setdefault(key, AttemptRecords(key)).add(record)
-        if run is not None and record.kind not in {"attempt.linked", "allocation.started"}:
-            named_runs[run].append(record)
-        if record.kind.startswith(_DEVICE_KINDS) and attempt is None:
+            if key not in attempts:
+                attempts[key] = AttemptRecords(key)
+            attempts[key].add(record)
+        elif record.kind.startswith(_DEVICE_KINDS):
             devices.append(record)
+        if names_run and not isinstance(body, AttemptLinked | AllocationStarted):
+            named_runs[body.run].append(record)  # type: ignore[union-attr]
     runs, unknown_attempts = _runs(attempts, named_runs)
     unknown_runs = sorted(named_runs.keys() - runs.keys())
     findings += [
@@ -97,6 +102,13 @@ def group_records(records: Iterable[Record]) -> Grouping:
     ]
     ordered = tuple(runs[run] for run in sorted(runs))
     return Grouping(ordered, tuple(devices), tuple(findings), aliases)
+
+
+@cache
+def _names(body: type) -> tuple[bool, bool]:
+    """Tell whether records of a kind name an attempt, and a run."""
+    fields = getattr(body, "__struct_fields__", ())
+    return "attempt" in fields, "run" in fields
 
 
 def _runs(

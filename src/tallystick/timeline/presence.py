@@ -14,6 +14,7 @@ from tallystick.timeline.windows import Codes, Ints, Mask, Places, Windows
 
 # With more cells than this per sample the cells cost more than sorting does.
 _CELLS_PER_SAMPLE_MAX = 4
+_CELLS_MAX = (1 << 31) - 1
 # Slots are laid over all but a hundredth of the samples on each side, and a little further,
 # so that a few that come hours late do not stretch them.
 _TRIMMED = 100
@@ -50,7 +51,7 @@ class _Slots(NamedTuple):
             # Without its sign bit a slot before the first is above every other.
             unsigned = slot.view(np.uint64)
             np.minimum(unsigned, np.uint64(self.inner), out=unsigned)
-            slot += np.multiply(gpu[block], self.inner + 1, dtype=np.int64)
+            slot += np.multiply(gpu[block], self.inner + 1, dtype=np.int32)
         return cell
 
 
@@ -66,7 +67,7 @@ def deciding(gpu: Codes, at_us: Ints, dark: Places, windows: Windows, *, gpus: i
     """
     slots = _lay_slots(at_us, int(windows.reach_us.min()))
     cells = (gpus + 1) * (slots.inner + 1)
-    if cells > _CELLS_PER_SAMPLE_MAX * len(at_us):
+    if cells > min(_CELLS_PER_SAMPLE_MAX * len(at_us), _CELLS_MAX):
         lit = np.ones(len(at_us), np.bool_)
         lit[dark] = False
         place = np.flatnonzero(lit)

@@ -72,7 +72,8 @@ def progress_lane(attempt: Attempt, lives: Sequence[Life], suspended: IntervalSe
     bounds = sorted({*held, *(at_us for at_us in edges if at_us >= begun_us)})
     labels = _labels(bounds, begun_us, states, _work_by_end(lives))
     spans = map(Span, bounds, bounds[1:], labels)
-    return overlay(join_equal(spans), suspended, "waiting:suspended")
+    lane = join_equal(spans)
+    return overlay(lane, suspended, "waiting:suspended") if suspended else lane
 
 
 def _labels(

@@ -23,12 +23,12 @@ from tallystick.timeline.progress import EVENT_KINDS, progress_lane
 from tallystick.timeline.spans import Lane
 from tallystick.timeline.telemetry import Telemetry
 
-_PLACED_KINDS = (
+_PLACED_KINDS = {
     "allocation.suspended",
     "allocation.resumed",
     "allocation.notice",
-    *(kind for kind in EVENT_KINDS if kind != "checkpoint.committed"),
-)
+    *EVENT_KINDS,
+} - {"checkpoint.committed"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,9 +158,9 @@ def _attempt_findings(timeline: AttemptTimeline, lanes: dict[str, AllocationLane
     if any(map(_is_reversed, attempt.records.of("telemetry.job_stats"))):
         findings.append(Finding("reversed_interval", "a summary ends before it starts", key))
     if any(
-        record.at_us is not None and not attempt.start_us <= record.at_us <= attempt.until_us
-        for kind in _PLACED_KINDS
-        for record in attempt.records.by_kind.get(kind, ())
+        record.kind in _PLACED_KINDS
+        and not attempt.start_us <= (record.at_us or 0) <= attempt.until_us
+        for record in attempt.records.all
     ):
         message = "an event that names it lies outside its start and end"
         findings.append(Finding("event_outside_attempt", message, key))

@@ -59,12 +59,16 @@ class Seen(NamedTuple, Generic[_Body_co]):
 
 @dataclass(slots=True)
 class NodeSeen:
-    """What was seen of one node, each list in order of time."""
+    """What was seen of one node, each list in order of time.
+
+    ``mentions`` gives for each GPU the digests of the watches and looks that name it.
+    """
 
     watches: list[Seen[TelemetryWatch]] = field(default_factory=list)
     engine_starts: list[Seen[EngineStarted]] = field(default_factory=list)
     inventories: list[Seen[DeviceInventory]] = field(default_factory=list)
     failures: list[Seen[ScrapeFailed]] = field(default_factory=list)
+    mentions: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     def watches_of(self, uuid: str) -> list[Seen[TelemetryWatch]]:
         """Give the watches that cover a GPU of the node (rule 29)."""
@@ -130,8 +134,20 @@ def index_telemetry(records: Iterable[Record]) -> Telemetry:
                 telemetry.mig_uuids.update(device.uuid for device in body.devices if device.mig)
     for node in telemetry.nodes.values():
         node.failures.sort(key=_at_us)
+        node.mentions = _mentions(node)
     telemetry.samples = {gpu: _gpu_samples(said) for gpu, said in points.items()}
     return telemetry
+
+
+def _mentions(node: NodeSeen) -> dict[str, tuple[str, ...]]:
+    mentions: dict[str, list[str]] = defaultdict(list)
+    for watch in node.watches:
+        for uuid in watch.body.gpus or ():
+            mentions[uuid].append(watch.digest)
+    for look in node.inventories:
+        for device in look.body.devices:
+            mentions[device.uuid].append(look.digest)
+    return {uuid: tuple(digests) for uuid, digests in mentions.items()}
 
 
 def _gpu_samples(said: Sequence[tuple[str, Points]]) -> GpuSamples:
