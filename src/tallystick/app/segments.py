@@ -12,7 +12,6 @@ from queue import Empty, SimpleQueue
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -20,7 +19,7 @@ import pyarrow.parquet as pq
 from tallystick.app.errors import UnreadableFileError
 from tallystick.timeline.episode_arrays import Partial, merge, partial
 from tallystick.timeline.sample_values import valid_values
-from tallystick.timeline.windows import Ints, Mask, Windows
+from tallystick.timeline.windows import Mask, Places, Windows
 
 _TYPES = {
     "gpu": (pa.string(),),
@@ -68,12 +67,14 @@ def scan_segments(
     uuids = pa.array(gpus, pa.string())
 
     def work(_: int) -> Partial:
-        coder = _Coder(uuids)
         found: list[Partial] = []
         pending = settled = 0
+        local = _localise(uuids[:0], uuids, windows)
         while (row_group := _next(waiting)) is not None:
             for batch in read_batches(row_group):
-                found.append(partial(*_samples(batch, coder, metric), windows))
+                if not batch.column("gpu").dictionary.equals(local.dictionary):
+                    local = _localise(batch.column("gpu").dictionary, uuids, windows)
+                found.append(_partial(batch, local, metric))
                 pending += len(found[-1].window) + len(found[-1].blank_us)
                 del batch  # So that the next one can have its memory.
             if pending > max(_PENDING_ROWS_MAX, settled):
@@ -92,34 +93,46 @@ def _next(waiting: SimpleQueue[RowGroup]) -> RowGroup | None:
         return None
 
 
-class _Coder:
-    """Gives the GPUs of batches their codes; what one batch needed, the next one uses again."""
+class _Local(NamedTuple):
+    """The windows on the GPUs of one dictionary, which neighbouring batches mostly share.
 
-    def __init__(self, uuids: pa.Array) -> None:
-        self._uuids = uuids
-        self._dictionary: pa.Array | None = None
-        self._codes = np.empty(0, np.int32)
-        self._given = np.empty(BATCH_ROWS_MAX, np.int32)
+    ``windows`` name a GPU by its place in the dictionary, and ``place`` is where each of them
+    stands among all windows. ``is_asked`` tells of each place whether any window is on it.
+    """
 
-    def codes(self, gpu: pa.DictionaryArray) -> npt.NDArray[np.int32]:
-        """Give the code of each row, valid until the next call; -1 for all other GPUs and none."""
-        if self._dictionary is None or not gpu.dictionary.equals(self._dictionary):
-            known = pc.fill_null(pc.index_in(gpu.dictionary, value_set=self._uuids), -1)
-            self._dictionary = gpu.dictionary
-            self._codes = np.append(known.to_numpy(), np.int32(-1))
-        number = gpu.indices.fill_null(-1).to_numpy()  # Counted from the end, that is the -1.
-        return self._codes.take(number, mode="wrap", out=self._given[: len(number)])
+    dictionary: pa.Array
+    windows: Windows
+    place: Places
+    is_asked: Mask
 
 
-def _samples(
-    batch: pa.RecordBatch, coder: _Coder, metric: str
-) -> tuple[npt.NDArray[np.int32], Ints, Mask]:
-    """Give code, time and validity of each row that states its time."""
+def _localise(dictionary: pa.Array, uuids: pa.Array, windows: Windows) -> _Local:
+    """Find the windows on the GPUs of a dictionary."""
+    number = pc.fill_null(pc.index_in(uuids, value_set=dictionary), -1).to_numpy()
+    local = number[windows.gpu]
+    place = np.flatnonzero(local >= 0)
+    here = windows.take(place)
+    local = local[place].astype(np.int64)
+    is_asked = np.zeros(len(dictionary), np.bool_)
+    is_asked[local] = True
+    renamed = Windows(local, here.start_us, here.end_us, here.reach_us)
+    return _Local(dictionary, renamed, place, is_asked)
+
+
+def _partial(batch: pa.RecordBatch, local: _Local, metric: str) -> Partial:
+    """Find the episodes of one batch; rows without a GPU or a time are passed over."""
     if batch.column("at_us").null_count:
         batch = batch.filter(batch.column("at_us").is_valid())
     gpu, at_us, value = (batch.column(name) for name in COLUMNS)
+    codes, times_us = gpu.indices.fill_null(-1).to_numpy(), at_us.to_numpy()
     valid = valid_values(value.fill_null(-1).to_numpy(), metric)  # Below zero counts never.
-    return coder.codes(gpu), at_us.to_numpy(), valid
+    if 2 * np.count_nonzero(local.is_asked) < len(local.is_asked):
+        rows = np.flatnonzero(np.append(local.is_asked, False)[codes])
+        codes, times_us, valid = codes[rows], times_us[rows], valid[rows]
+    found = partial(codes, times_us, valid, local.windows)
+    return found._replace(
+        window=local.place[found.window], blank_window=local.place[found.blank_window]
+    )
 
 
 def row_groups(paths: Sequence[Path]) -> Iterator[RowGroup]:

@@ -15,6 +15,7 @@ from tallystick.contract.terms import Contract, Effect, Share
 from tallystick.contract.versions import ContractVersions
 from tallystick.core.interval import Interval
 from tallystick.evidence.bodies import Resolution
+from tallystick.rating.seen_lanes import SeenLanes
 from tallystick.rating.verdict import (
     NO_CONTRACT,
     AttemptTerms,
@@ -23,8 +24,6 @@ from tallystick.rating.verdict import (
     attempt_terms,
 )
 from tallystick.timeline.attempt import Attempt
-from tallystick.timeline.coverage import Gap
-from tallystick.timeline.run import AttemptTimeline
 from tallystick.timeline.spans import Lane
 
 
@@ -62,24 +61,27 @@ class AttemptPieces:
 
 
 def cut_attempt(
-    timeline: AttemptTimeline, contracts: ContractVersions, decisions: Sequence[Decision]
+    attempt: Attempt,
+    lanes: SeenLanes,
+    contracts: ContractVersions,
+    decisions: Sequence[Decision],
 ) -> AttemptPieces:
     """Cut an attempt into pieces and judge each.
 
     Args:
-        timeline: The attempt and its lanes.
+        attempt: The attempt.
+        lanes: Its lanes, as the contract sees them.
         contracts: The versions of the contract.
         decisions: Resolutions that name the attempt, in canonical order.
     """
-    attempt = timeline.attempt
     held = attempt.held
     if held is None:
         return AttemptPieces((), frozenset(), lacks_contract=False, lacks_rate=False)
-    common_us = _common_boundaries(timeline, contracts, decisions, held)
+    common_us = _common_boundaries(lanes, contracts, decisions, held)
     judge = _Judge(attempt, contracts)
     cohorts, used = [], set()
-    for (gaps, treated), members in _cohort_members(timeline, decisions).items():
-        pieces = judge.pieces(timeline, gaps, held, common_us)
+    for (gaps, treated), members in _cohort_members(attempt, lanes, decisions).items():
+        pieces = judge.pieces(lanes, gaps, held, common_us)
         for decision, is_named in zip(decisions, treated, strict=True):
             if is_named:
                 pieces, is_used = _resolve(pieces, decision)
@@ -89,27 +91,22 @@ def cut_attempt(
 
 
 def _cohort_members(
-    timeline: AttemptTimeline, decisions: Sequence[Decision]
-) -> dict[tuple[tuple[Gap, ...], tuple[bool, ...]], list[int]]:
-    members: dict[tuple[tuple[Gap, ...], tuple[bool, ...]], list[int]] = defaultdict(list)
-    for index, covered in enumerate(timeline.coverage):
-        treated = tuple(
-            each.body.gpus is None or covered.gpu.uuid in each.body.gpus for each in decisions
-        )
-        members[covered.gaps, treated].append(index)
+    attempt: Attempt, lanes: SeenLanes, decisions: Sequence[Decision]
+) -> dict[tuple[Lane, tuple[bool, ...]], list[int]]:
+    members: dict[tuple[Lane, tuple[bool, ...]], list[int]] = defaultdict(list)
+    for index, (gpu, gaps) in enumerate(zip(attempt.gpus, lanes.gaps, strict=True)):
+        treated = tuple(each.body.gpus is None or gpu.uuid in each.body.gpus for each in decisions)
+        members[gaps, treated].append(index)
     return members
 
 
 def _common_boundaries(
-    timeline: AttemptTimeline,
-    contracts: ContractVersions,
-    decisions: Sequence[Decision],
-    held: Interval,
+    lanes: SeenLanes, contracts: ContractVersions, decisions: Sequence[Decision], held: Interval
 ) -> list[int]:
     """Give every moment that cuts all GPUs of the attempt, start and end included."""
     bounds = set(held)
-    bounds.update(span.start_us for span in timeline.allocation)
-    bounds.update(span.start_us for span in timeline.progress)
+    bounds.update(span.start_us for span in lanes.allocation)
+    bounds.update(span.start_us for span in lanes.progress)
     bounds.update(contracts.boundaries_us)
     for contract in contracts.versions:
         firsts = (rule.when.first_us for rule in contract.rules)
@@ -135,14 +132,14 @@ class _Judge:
         self.lacks_rate = False
 
     def pieces(
-        self, timeline: AttemptTimeline, gaps: Sequence[Gap], held: Interval, common_us: list[int]
+        self, lanes: SeenLanes, gaps: Lane, held: Interval, common_us: list[int]
     ) -> list[Piece]:
         bounds = sorted({*common_us, *(edge for gap in gaps for edge in gap[:2])})
         pieces = []
         labels = zip(
             _labels_of_gaps(gaps, bounds),
-            _labels(timeline.progress, bounds),
-            _labels(timeline.allocation, bounds),
+            _labels(lanes.progress, bounds),
+            _labels(lanes.allocation, bounds),
             bounds,
             bounds[1:],
             strict=False,
@@ -180,12 +177,12 @@ def _labels(lane: Lane, bounds: Sequence[int]) -> list[str]:
     return [lane[bisect_right(starts, at_us) - 1].label for at_us in bounds[:-1]]
 
 
-def _labels_of_gaps(gaps: Sequence[Gap], bounds: Sequence[int]) -> list[str]:
+def _labels_of_gaps(gaps: Lane, bounds: Sequence[int]) -> list[str]:
     labels = ["observed"] * (len(bounds) - 1)
     places = {at_us: index for index, at_us in enumerate(bounds)}
     for gap in gaps:
         for index in range(places[gap.start_us], places[gap.end_us]):
-            labels[index] = f"unknown:{gap.reason}"
+            labels[index] = gap.label
     return labels
 
 

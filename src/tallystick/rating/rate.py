@@ -13,6 +13,7 @@ from tallystick.evidence.record import Record
 from tallystick.rating.amounts import LineAmounts, line_amounts
 from tallystick.rating.lines import RatedLine, attempt_lines
 from tallystick.rating.pieces import AttemptPieces, Decision, cut_attempt
+from tallystick.rating.seen_lanes import asked_for, seen_lanes
 from tallystick.timeline.run import AttemptTimeline, RunTimeline
 
 
@@ -84,13 +85,14 @@ def rate_run(timeline: RunTimeline, contracts: ContractVersions) -> RatedRun:
         for record in timeline.records.of("decision.resolution")
         if isinstance(record.body, Resolution)
     ]
+    asked = asked_for(contracts)
     lines: list[PricedLine] = []
     used: set[str] = set()
     findings: list[Finding] = []
     versions: dict[int, Contract] = {}
     for each in timeline.attempts:
         named = [decision for decision, key in resolutions if key == each.attempt.key]
-        cut = cut_attempt(each, contracts, named)
+        cut = cut_attempt(each.attempt, seen_lanes(each, asked), contracts, named)
         used |= cut.used
         findings += _findings(each, cut)
         versions |= _versions(cut)

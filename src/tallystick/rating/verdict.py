@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple
 
 from tallystick.contract.terms import Contract, Effect, Rate, Rule
+from tallystick.rating.seen_lanes import is_named
 from tallystick.timeline.attempt import Attempt
 
 Lookout = Literal["telemetry", "progress", "allocation", "notice"]
@@ -141,11 +142,6 @@ def _matches_piece(rule: Rule, state: PieceState) -> bool:
         return False
     if when.allocation is not None and state.allocation not in when.allocation:
         return False
-    if when.progress is not None and not _names(when.progress, state.progress):
+    if when.progress is not None and not is_named(state.progress, when.progress):
         return False
-    return when.telemetry is None or _names(when.telemetry, state.telemetry)
-
-
-def _names(wanted: Sequence[str], label: str) -> bool:
-    """Tell whether a label is wanted, itself or by the class before its colon."""
-    return label in wanted or label.partition(":")[0] in wanted
+    return when.telemetry is None or is_named(state.telemetry, when.telemetry)

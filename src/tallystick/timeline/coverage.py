@@ -51,21 +51,24 @@ def cover(attempt: Attempt, telemetry: Telemetry, gap_factor: Fraction) -> tuple
         if gpu.uuid is None or attempt.held is None:
             covered.append(_uncovered(gpu, attempt))
             continue
-        evidence = _gap_evidence(gpu, attempt.held, telemetry, summaries.get(gpu.uuid, ()))
-        samples = telemetry.samples.get(gpu.uuid, NO_SAMPLES)
-        likeness = _likeness(gpu, evidence, samples)
+        own = summaries.get(gpu.uuid, ())
+        likeness = _likeness(gpu.uuid, gpu.node, telemetry, own)
         if likeness not in alike:
+            evidence = _gap_evidence(gpu.uuid, gpu.node, attempt.held, telemetry, own)
+            samples = telemetry.samples.get(gpu.uuid, NO_SAMPLES)
             alike[likeness] = _covered(gpu, evidence, samples, gap_factor)
-        covered.append(_named(gpu, alike[likeness], evidence.summaries))
+        covered.append(_named(gpu, alike[likeness], own))
     return tuple(covered)
 
 
-def _likeness(gpu: Gpu, evidence: GapEvidence, samples: GpuSamples) -> tuple[object, ...]:
+def _likeness(
+    uuid: str, node: str | None, telemetry: Telemetry, summaries: Sequence[Summary]
+) -> tuple[object, ...]:
     """Give all that the coverage of a GPU depends on."""
-    sampled = None if samples is NO_SAMPLES else gpu.uuid
-    mentions = evidence.node.mentions.get(evidence.uuid)
-    summaries = tuple(summary[1:] for summary in evidence.summaries)
-    return sampled, gpu.node, mentions, evidence.is_mig, summaries
+    sampled = uuid if uuid in telemetry.samples else None
+    mentions = telemetry.nodes.get(node or "", NOTHING_SEEN).mentions.get(uuid)
+    contents = tuple(summary[1:] for summary in summaries)
+    return sampled, node, mentions, telemetry.is_mig(uuid), contents
 
 
 def _named(gpu: Gpu, covered: GpuCoverage, summaries: Sequence[Summary]) -> GpuCoverage:
@@ -81,14 +84,13 @@ def _uncovered(gpu: Gpu, attempt: Attempt) -> GpuCoverage:
 
 
 def _gap_evidence(
-    gpu: Gpu, held: Interval, telemetry: Telemetry, summaries: Sequence[Summary]
+    uuid: str, node: str | None, held: Interval, telemetry: Telemetry, summaries: Sequence[Summary]
 ) -> GapEvidence:
-    uuid = gpu.uuid or ""
     return GapEvidence(
         held=held,
         uuid=uuid,
-        node=telemetry.nodes.get(gpu.node or "", NOTHING_SEEN),
-        is_mig=uuid.startswith("MIG-") or uuid in telemetry.mig_uuids,
+        node=telemetry.nodes.get(node or "", NOTHING_SEEN),
+        is_mig=telemetry.is_mig(uuid),
         summaries=summaries,
         blank_us=telemetry.samples.get(uuid, NO_SAMPLES).blank_us,
     )

@@ -79,7 +79,7 @@ def deciding(gpu: Codes, at_us: Ints, dark: Places, windows: Windows, *, gpus: i
     empty[slots.inner :: slots.inner + 1] = True  # The last slot of each GPU is no span of time.
     near = _beside(empty, slots, windows)
     near[gpus * (slots.inner + 1) :] = False
-    place = np.flatnonzero(near.take(cell))
+    place = np.flatnonzero(near.take(cell, mode="wrap"))
     cell = cell[place]
     stretch = np.cumsum(empty, dtype=np.int32)[cell].astype(np.int64)
     outside = np.flatnonzero(cell % (slots.inner + 1) == slots.inner)

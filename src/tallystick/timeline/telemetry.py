@@ -109,6 +109,10 @@ class Telemetry:
     mig_uuids: set[str] = field(default_factory=set)
     segments: list[Samples] = field(default_factory=list)
 
+    def is_mig(self, uuid: str) -> bool:
+        """Tell whether a UUID is that of a slice, by its form or by a look at the node."""
+        return uuid.startswith("MIG-") or uuid in self.mig_uuids
+
 
 def index_telemetry(records: Iterable[Record]) -> Telemetry:
     """Index the records about devices, given in canonical order."""
