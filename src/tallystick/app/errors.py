@@ -41,4 +41,4 @@ class RunNotFoundError(TallystickError):
         run, known = self.args
         shown = ", ".join(ascii(each) for each in known[:20]) or "no run at all"
         more = f" and {len(known) - 20} more" if len(known) > 20 else ""
-        return f"no run {ascii(run)} in the evidence, which has {shown}{more}"
+        return f"no run {run!a} in the evidence, which has {shown}{more}"

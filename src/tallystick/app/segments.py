@@ -29,9 +29,6 @@ _TYPES = {
 COLUMNS = list(_TYPES)
 BATCH_ROWS_MAX = 1 << 20
 
-# Partial results wait until together they have this many rows, so that joining them is rare.
-_PENDING_ROWS_MAX = 1 << 18
-
 
 class RowGroup(NamedTuple):
     """One row group of a segment, the unit of work of a thread."""
@@ -48,6 +45,7 @@ def scan_segments(
     *,
     metric: str,
     threads: int = 2,
+    pending_rows_max: int = 1 << 18,
 ) -> Partial:
     """Find the episodes and blanks of all samples in segments of one metric.
 
@@ -57,6 +55,7 @@ def scan_segments(
         gpus: UUIDs by the code that windows give them.
         metric: Name of what was sampled; it decides which values are possible.
         threads: How many row groups are read at a time.
+        pending_rows_max: How many rows partial results of a thread may have before it joins them.
 
     Raises:
         UnreadableFileError: a segment cannot be read or lacks a column.
@@ -77,7 +76,7 @@ def scan_segments(
                 found.append(_partial(batch, local, metric))
                 pending += len(found[-1].window) + len(found[-1].blank_us)
                 del batch  # So that the next one can have its memory.
-            if pending > max(_PENDING_ROWS_MAX, settled):
+            if pending > max(pending_rows_max, settled):
                 found = [merge(found, windows)]
                 settled, pending = 2 * len(found[0].window), 0
         return merge(found, windows)

@@ -20,11 +20,11 @@ EndedBy = Literal[
 ]
 
 
-class Body(msgspec.Struct, frozen=True, kw_only=True):
+class Body(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What a record says; the base of all kinds."""
 
 
-class RunDeclared(Body, frozen=True, kw_only=True):
+class RunDeclared(Body, frozen=True, kw_only=True, gc=False):
     """A run exists, and what kind of work it is."""
 
     run: str
@@ -35,28 +35,28 @@ class RunDeclared(Body, frozen=True, kw_only=True):
     labels: dict[str, Any] | None = None
 
 
-class AttemptLinked(Body, frozen=True, kw_only=True):
+class AttemptLinked(Body, frozen=True, kw_only=True, gc=False):
     """An attempt belongs to a run."""
 
     run: str
     attempt: str
 
 
-class AttemptSame(Body, frozen=True, kw_only=True):
+class AttemptSame(Body, frozen=True, kw_only=True, gc=False):
     """Two sources know one attempt by different keys."""
 
     attempt: str
     same_as: str
 
 
-class AllocatedGpu(msgspec.Struct, frozen=True):
+class AllocatedGpu(msgspec.Struct, frozen=True, gc=False):
     """A GPU that an allocation names."""
 
     uuid: str
     node: str
 
 
-class AllocationStarted(Body, frozen=True, kw_only=True):
+class AllocationStarted(Body, frozen=True, kw_only=True, gc=False):
     """An attempt was given GPUs."""
 
     attempt: str
@@ -73,19 +73,19 @@ class AllocationStarted(Body, frozen=True, kw_only=True):
     tier: str | None = None
 
 
-class AllocationSuspended(Body, frozen=True, kw_only=True):
+class AllocationSuspended(Body, frozen=True, kw_only=True, gc=False):
     """The attempt was stopped while it kept its GPUs."""
 
     attempt: str
 
 
-class AllocationResumed(Body, frozen=True, kw_only=True):
+class AllocationResumed(Body, frozen=True, kw_only=True, gc=False):
     """A suspended attempt goes on."""
 
     attempt: str
 
 
-class AllocationNotice(Body, frozen=True, kw_only=True):
+class AllocationNotice(Body, frozen=True, kw_only=True, gc=False):
     """Somebody said that the GPUs will be taken back."""
 
     attempt: str
@@ -93,7 +93,7 @@ class AllocationNotice(Body, frozen=True, kw_only=True):
     deadline_us: int | None
 
 
-class AllocationEnded(Body, frozen=True, kw_only=True):
+class AllocationEnded(Body, frozen=True, kw_only=True, gc=False):
     """The GPUs were given back or taken away."""
 
     attempt: str
@@ -103,7 +103,7 @@ class AllocationEnded(Body, frozen=True, kw_only=True):
     signal: int | None = None
 
 
-class AllocationRow(Body, frozen=True, kw_only=True):
+class AllocationRow(Body, frozen=True, kw_only=True, gc=False):
     """A scheduler's row as it was read."""
 
     scheduler: str
@@ -112,7 +112,7 @@ class AllocationRow(Body, frozen=True, kw_only=True):
     resolution_us: int
 
 
-class Device(msgspec.Struct, frozen=True):
+class Device(msgspec.Struct, frozen=True, gc=False):
     """A device that a look at a node found."""
 
     uuid: str
@@ -120,14 +120,14 @@ class Device(msgspec.Struct, frozen=True):
     mig: bool
 
 
-class DeviceInventory(Body, frozen=True, kw_only=True):
+class DeviceInventory(Body, frozen=True, kw_only=True, gc=False):
     """What devices a node had at a moment."""
 
     node: str
     devices: tuple[Device, ...]
 
 
-class TelemetryWatch(Body, frozen=True, kw_only=True):
+class TelemetryWatch(Body, frozen=True, kw_only=True, gc=False):
     """Watching began; None in ``gpus`` is every GPU of the node."""
 
     node: str
@@ -138,14 +138,14 @@ class TelemetryWatch(Body, frozen=True, kw_only=True):
     gpus: tuple[str, ...] | None
 
 
-class EngineStarted(Body, frozen=True, kw_only=True):
+class EngineStarted(Body, frozen=True, kw_only=True, gc=False):
     """The engine that keeps samples started, with empty memory."""
 
     node: str
     engine: str
 
 
-class Points(Body, frozen=True, kw_only=True):
+class Points(Body, frozen=True, kw_only=True, gc=False):
     """A small series: pairs of a time and the text of a value, None where it was blank."""
 
     gpu: str
@@ -154,7 +154,7 @@ class Points(Body, frozen=True, kw_only=True):
     points: tuple[tuple[int, str | None], ...]
 
 
-class Samples(Body, frozen=True, kw_only=True):
+class Samples(Body, frozen=True, kw_only=True, gc=False):
     """A series kept outside, in a segment named by its digest."""
 
     segment: str
@@ -170,7 +170,7 @@ class Samples(Body, frozen=True, kw_only=True):
 StatValue = int | str | None
 
 
-class JobStats(Body, frozen=True, kw_only=True):
+class JobStats(Body, frozen=True, kw_only=True, gc=False):
     """An engine's summary of one GPU over one attempt, as it was read."""
 
     attempt: str
@@ -185,7 +185,7 @@ class JobStats(Body, frozen=True, kw_only=True):
     processes: StatValue
 
 
-class ScrapeFailed(Body, frozen=True, kw_only=True):
+class ScrapeFailed(Body, frozen=True, kw_only=True, gc=False):
     """The collector could not reach a node over a stretch of time."""
 
     node: str
@@ -194,14 +194,14 @@ class ScrapeFailed(Body, frozen=True, kw_only=True):
     reason: str
 
 
-class ProgressStarted(Body, frozen=True, kw_only=True):
+class ProgressStarted(Body, frozen=True, kw_only=True, gc=False):
     """First sign of life of the application."""
 
     attempt: str
     writer: str
 
 
-class ProgressStep(Body, frozen=True, kw_only=True):
+class ProgressStep(Body, frozen=True, kw_only=True, gc=False):
     """``step`` optimiser steps of the lineage are complete, reported every ``every``."""
 
     attempt: str
@@ -209,20 +209,20 @@ class ProgressStep(Body, frozen=True, kw_only=True):
     every: int
 
 
-class ProgressWaiting(Body, frozen=True, kw_only=True):
+class ProgressWaiting(Body, frozen=True, kw_only=True, gc=False):
     """The application waits for something."""
 
     attempt: str
     reason: str
 
 
-class ProgressResumed(Body, frozen=True, kw_only=True):
+class ProgressResumed(Body, frozen=True, kw_only=True, gc=False):
     """The application goes on."""
 
     attempt: str
 
 
-class CheckpointBegun(Body, frozen=True, kw_only=True):
+class CheckpointBegun(Body, frozen=True, kw_only=True, gc=False):
     """Saving began; training stands still if it blocks."""
 
     attempt: str
@@ -233,7 +233,7 @@ class CheckpointBegun(Body, frozen=True, kw_only=True):
     bytes: int | None = None
 
 
-class CheckpointCommitted(Body, frozen=True, kw_only=True):
+class CheckpointCommitted(Body, frozen=True, kw_only=True, gc=False):
     """Every shard is there."""
 
     attempt: str
@@ -244,7 +244,7 @@ class CheckpointCommitted(Body, frozen=True, kw_only=True):
     bytes: int | None = None
 
 
-class CheckpointVerified(Body, frozen=True, kw_only=True):
+class CheckpointVerified(Body, frozen=True, kw_only=True, gc=False):
     """Somebody read a checkpoint back."""
 
     attempt: str
@@ -252,7 +252,7 @@ class CheckpointVerified(Body, frozen=True, kw_only=True):
     ok: bool
 
 
-class CheckpointRestored(Body, frozen=True, kw_only=True):
+class CheckpointRestored(Body, frozen=True, kw_only=True, gc=False):
     """The state that the attempt goes on from; step 0 and no checkpoint if it is fresh."""
 
     attempt: str
@@ -260,7 +260,7 @@ class CheckpointRestored(Body, frozen=True, kw_only=True):
     step: int
 
 
-class OutputAccepted(Body, frozen=True, kw_only=True):
+class OutputAccepted(Body, frozen=True, kw_only=True, gc=False):
     """Somebody accepted the run's output."""
 
     run: str
@@ -270,7 +270,7 @@ class OutputAccepted(Body, frozen=True, kw_only=True):
     digest: str | None = None
 
 
-class OutputRejected(Body, frozen=True, kw_only=True):
+class OutputRejected(Body, frozen=True, kw_only=True, gc=False):
     """Somebody rejected the run's output."""
 
     run: str
@@ -280,7 +280,7 @@ class OutputRejected(Body, frozen=True, kw_only=True):
     digest: str | None = None
 
 
-class Resolution(Body, frozen=True, kw_only=True):
+class Resolution(Body, frozen=True, kw_only=True, gc=False):
     """The parties decide held time; None in ``gpus`` is every GPU of the attempt."""
 
     run: str
@@ -294,7 +294,7 @@ class Resolution(Body, frozen=True, kw_only=True):
     note: str
 
 
-class Adjustment(Body, frozen=True, kw_only=True):
+class Adjustment(Body, frozen=True, kw_only=True, gc=False):
     """The parties add or take away an amount, beside usage."""
 
     run: str

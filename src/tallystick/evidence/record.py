@@ -5,8 +5,9 @@ twice), so a record's ``digest`` is that of its canonical JSON without them (rul
 same fact has the same digest however it came.
 """
 
-from dataclasses import dataclass
 from typing import Any, NamedTuple
+
+import msgspec
 
 from tallystick.core.canonical import canonical_bytes, sha256_digest
 from tallystick.evidence.bodies import Body
@@ -14,9 +15,11 @@ from tallystick.evidence.bodies import Body
 Unchecked = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
-    """One admitted record; ``body`` is typed, or a plain object for a kind without effect."""
+class Record(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """One admitted record; ``body`` is typed, or a plain object for a kind without effect.
+
+    Records are many and hold no cycles, so the collector of cycles need not look at them.
+    """
 
     kind: str
     at_us: int | None

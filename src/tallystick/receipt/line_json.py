@@ -1,5 +1,6 @@
 """One line of a receipt as JSON: its terms, intervals, money and the evidence that decided it."""
 
+from bisect import bisect_left, bisect_right
 from typing import Any
 
 from tallystick.contract.terms import Contract
@@ -109,9 +110,16 @@ def _evidence(line: RatedLine, timeline: AttemptTimeline) -> list[str]:
     if "telemetry" in looked_at:
         digests |= {digest for m in line.members for digest in timeline.coverage[m].digests}
     if "progress" in looked_at:
-        digests |= {
-            each.digest
-            for each in records.of(*EVENT_KINDS)
-            if any(p.start_us <= (each.at_us or 0) <= p.end_us for p in line.pieces)
-        }
+        digests |= _progress_evidence(line, timeline)
     return sorted(digests)
+
+
+def _progress_evidence(line: RatedLine, timeline: AttemptTimeline) -> set[str]:
+    """Name the progress events that bound or lie in a line's intervals."""
+    events = timeline.attempt.records.of(*EVENT_KINDS)
+    times = [event.at_us or 0 for event in events]
+    return {
+        event.digest
+        for piece in line.pieces
+        for event in events[bisect_left(times, piece.start_us) : bisect_right(times, piece.end_us)]
+    }

@@ -44,16 +44,18 @@ def _spans(found: Partial, windows: Windows) -> tuple[Ints, Ints, Ints]:
     reach_us = windows.reach_us[window]
     start_us = np.maximum(found.first_us[inside], low_us)
     end_us = np.minimum(found.last_us[inside], high_us)
-    head, tail = _heads(window), _tails(window)
-    start_us = np.where(head & (start_us - low_us <= reach_us), low_us, start_us)
-    end_us = np.where(tail & (high_us - end_us <= reach_us), high_us, end_us)
+    # Episodes are further apart than the reach, so only the first and the last can do this.
+    start_us = np.where(start_us - low_us <= reach_us, low_us, start_us)
+    end_us = np.where(high_us - end_us <= reach_us, high_us, end_us)
     return window, start_us, end_us
 
 
 def _gaps(windows: Windows, window: Ints, start_us: Ints, end_us: Ints) -> tuple[Ints, Ints, Ints]:
     """List what lies before each span, after the last, and all of a window without any."""
-    tail = _tails(window)
-    before_us = np.where(_heads(window), windows.start_us[window], np.roll(end_us, 1))
+    turns = window[1:] != window[:-1]
+    lone = np.ones(min(len(window), 1), np.bool_)
+    head, tail = np.concatenate([lone, turns]), np.concatenate([turns, lone])
+    before_us = np.where(head, windows.start_us[window], np.roll(end_us, 1))
     unseen = np.setdiff1d(np.arange(len(windows)), window)
     gap_window = np.concatenate([window, window[tail], unseen])
     gap_start_us = np.concatenate([before_us, end_us[tail], windows.start_us[unseen]])
@@ -79,15 +81,3 @@ def _with_blank(gap_window: Ints, gap_start_us: Ints, gap_end_us: Ints, found: P
     hit = (of >= 0) & (gap_window[of] == window) & (at_us < gap_end_us[of])
     marked[of[hit]] = True
     return marked
-
-
-def _heads(window: Ints) -> Mask:
-    heads = np.ones(len(window), np.bool_)
-    heads[1:] = window[1:] != window[:-1]
-    return heads
-
-
-def _tails(window: Ints) -> Mask:
-    tails = np.ones(len(window), np.bool_)
-    tails[:-1] = window[1:] != window[:-1]
-    return tails
