@@ -95,6 +95,17 @@ def test_unknown_time_is_seen_without_colour() -> None:
     assert f"? 00:30:00 to 00:35:00  lost_tail  {GPU_B}"[:70] in "\n".join(rows)
 
 
+def test_fractions_of_seconds_are_whole_in_the_table_of_attempts() -> None:
+    """A notice of 16.625 s is not cut, and the row still fits."""
+    predicate = make_predicate()
+    change(predicate, "attempts.0.notice_seconds", "16.625000")
+
+    text = text_of(state(predicate))
+
+    assert "0:00:16.625000" in text
+    assert max(map(width, text.splitlines())) <= PAGE_COLUMNS
+
+
 def test_an_unknown_amount_is_a_word() -> None:
     """A held line without a rate has no figure, and neither has the net."""
     predicate = make_predicate()

@@ -226,11 +226,11 @@ def test_a_window_without_samples_takes_none_of_its_neighbours() -> None:
 
 def test_blanks_count_from_the_start_and_not_at_the_end() -> None:
     """A window is half-open for blanks as for everything else."""
-    table = columns([Window(0, 10, 20, 3)])
+    table = columns([Window(0, 10, 20, 3), Window(0, 19, 30, 3)])
 
     found = batch([Sample(0, at, valid=False) for at in (9, 10, 19, 20)], table)
 
-    assert rows(found) == [[], [], [], [0, 0], [10, 19]]
+    assert rows(found) == [[], [], [], [0, 0, 1, 1], [10, 19, 19, 20]]
 
 
 def test_samples_out_of_all_reach_are_passed_over() -> None:

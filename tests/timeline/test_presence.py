@@ -38,6 +38,28 @@ def test_the_samples_beside_a_hole_decide() -> None:
     assert stretch[4_999] != stretch[5_000]
 
 
+def test_a_late_row_does_not_hide_the_end_of_the_others() -> None:
+    """Rows far from the rest have no cell of their own, and join nothing to it."""
+    at_us = np.append(np.arange(0, 20_000, 10), 1_000_000)
+
+    kept = deciding(np.zeros(2_001, np.int32), at_us, NONE, one_window(0, 9, 10_000), gpus=1)
+
+    stretch = dict(zip(kept.place.tolist(), kept.stretch.tolist(), strict=True))
+    assert stretch[1_999] != stretch[2_000]
+
+
+def test_windows_may_begin_and_end_anywhere_in_a_steady_series() -> None:
+    """The first and last sample in reach are kept wherever the bounds fall in their cells."""
+    times = list(range(0, 15_000, 15))
+    bounds = [(5_000 + shift, 9_000 + 2 * shift, 37) for shift in range(40)]
+    windows = Windows(*np.array([(0, *each) for each in bounds], np.int64).T.copy())
+
+    found = partial(np.zeros(1_000, np.int32), np.array(times, np.int64), None, windows)
+
+    expected = [episodes_of(times, *each)[0] for each in bounds]
+    assert list(zip(found.first_us.tolist(), found.last_us.tolist(), strict=True)) == expected
+
+
 def test_too_few_samples_for_cells_are_all_kept() -> None:
     """Scattered samples are left to sorting, except those that do not count."""
     at_us = np.arange(0, 10**9, 10**7)

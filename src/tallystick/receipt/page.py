@@ -38,6 +38,15 @@ _ATTEMPT_COLUMNS: Final = (
     Column("notice", 9, "right"),
     Column("next after", 10, "right"),
 )
+# Microseconds need four columns more each; the whole key stands in the timeline below.
+_FINE_ATTEMPT_COLUMNS: Final = (
+    Column("no", 4, "right"),
+    Column("attempt", 12),
+    Column("lasted", 14, "right"),
+    Column("ended by", 10),
+    Column("notice", 14, "right"),
+    Column("next after", 14, "right"),
+)
 _INTERRUPTION_COLUMNS: Final = (
     Column("attempt", 7, "right"),
     Column("last step", 9, "right"),
@@ -110,7 +119,8 @@ def _attempt_rows(receipt: Receipt) -> list[str]:
         )
         for number, attempt in enumerate(receipt.attempts, start=1)
     ]
-    return table(_ATTEMPT_COLUMNS, rows) if rows else []
+    is_fine = any("." in cell for row in rows for cell in (row[2], row[4], row[5]))
+    return table(_FINE_ATTEMPT_COLUMNS if is_fine else _ATTEMPT_COLUMNS, rows) if rows else []
 
 
 def _progress_rows(progress: Progress, numbers: Mapping[str, str]) -> Iterator[str]:
