@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from tallystick.cli.collect_options import repeat_before_pairs
+from tallystick.cli.collect_options import is_pair
 from tallystick.cli.main import cli
+from tallystick.cli.options import repeat_name
 from tallystick.core.instant import parse_instant
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
@@ -275,7 +276,7 @@ def test_pairs_are_told_from_inputs() -> None:
 
     args = ["--capacity", "a=b", "c=d", "file", "e=f", "--capacity=g=h", "i=j", "--", "k=l"]
 
-    assert list(repeat_before_pairs(args, names)) == [
+    assert list(repeat_name(args, names, is_pair)) == [
         *("--capacity", "a=b", "--capacity", "c=d", "file", "e=f"),
         *("--capacity=g=h", "--capacity", "i=j", "--", "k=l"),
     ]

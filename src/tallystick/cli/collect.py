@@ -15,12 +15,14 @@ import click
 
 from tallystick.app.collect import Collector, collect_inputs
 from tallystick.cli.collect_options import (
-    SeveralPairs,
+    is_pair,
     read_instant,
     read_key,
+    read_pair,
     read_seconds,
     read_zone,
 )
+from tallystick.cli.options import SeveralValues
 from tallystick.collectors.collected import Collected, Source
 from tallystick.collectors.dcgm import DcgmOptions, collect_dcgm
 from tallystick.collectors.progress import collect_progress
@@ -113,7 +115,9 @@ def _sentence(finding: InputFinding) -> str:
 )
 @click.option(
     "--capacity",
-    cls=SeveralPairs,
+    cls=SeveralValues,
+    accepts=is_pair,
+    type=read_pair,
     metavar="PARTITION=WORD...",
     help="What a partition is: spot, on_demand, reserved or unknown.",
 )

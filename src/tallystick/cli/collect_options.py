@@ -4,8 +4,6 @@ Each function reads the text of one option; a text that it cannot read is misuse
 """
 
 import re
-from collections.abc import Iterator, Sequence
-from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import click
@@ -62,39 +60,6 @@ def read_pair(text: str) -> tuple[str, str]:
     return name, word
 
 
-class SeveralPairs(click.Option):
-    """An option that takes every ``NAME=WORD`` that follows it, and may be repeated."""
-
-    def __init__(self, *args: Any, **attributes: Any) -> None:
-        super().__init__(*args, **{"type": read_pair, **attributes, "multiple": True})
-
-    def add_to_parser(self, parser: Any, ctx: click.Context) -> None:
-        """Have the parser see the option's name before each of its pairs."""
-        super().add_to_parser(parser, ctx)
-        parse_args = parser.parse_args
-
-        def parse_repeated(args: list[str]) -> Any:
-            return parse_args(list(repeat_before_pairs(args, self.opts)))
-
-        parser.parse_args = parse_repeated
-
-
-def repeat_before_pairs(args: Sequence[str], names: Sequence[str]) -> Iterator[str]:
-    """Write an option's name again before each further pair that follows it directly."""
-    name: str | None = None
-    expects_first = False
-    for index, arg in enumerate(args):
-        if arg == "--":
-            yield from args[index:]
-            return
-        if arg.startswith("-"):
-            stem, equals, _ = arg.partition("=")
-            name = stem if stem in names else None
-            expects_first = not equals
-        elif expects_first:
-            expects_first = False
-        elif name is not None and "=" in arg:
-            yield name
-        else:
-            name = None
-        yield arg
+def is_pair(text: str) -> bool:
+    """Tell a ``NAME=WORD`` from the name of an input."""
+    return "=" in text

@@ -13,11 +13,14 @@ class SeveralValues(click.Option):
 
     It may also be repeated; the values are one tuple in the order of the command line. A
     lone ``-`` is a value, and ``--`` ends the values. Arguments of the command therefore
-    stand before such an option, or after ``--``.
+    stand before such an option, or after ``--``, unless ``accepts`` tells them from values.
     """
 
-    def __init__(self, *args: Any, **attributes: Any) -> None:
+    def __init__(
+        self, *args: Any, accepts: Callable[[str], bool] = lambda _: True, **attributes: Any
+    ) -> None:
         super().__init__(*args, **{"metavar": "FILE...", **attributes, "multiple": True})
+        self.accepts = accepts
 
     def add_to_parser(self, parser: Any, ctx: click.Context) -> None:
         """Have the parser see the option's name before each of its values."""
@@ -25,12 +28,14 @@ class SeveralValues(click.Option):
         parse_args = parser.parse_args
 
         def parse_repeated(args: list[str]) -> Any:
-            return parse_args(list(repeat_name(args, self.opts)))
+            return parse_args(list(repeat_name(args, self.opts, self.accepts)))
 
         parser.parse_args = parse_repeated
 
 
-def repeat_name(args: Sequence[str], names: Sequence[str]) -> Iterator[str]:
+def repeat_name(
+    args: Sequence[str], names: Sequence[str], accepts: Callable[[str], bool] = lambda _: True
+) -> Iterator[str]:
     """Write an option's name again before each value that follows its first one."""
     name: str | None = None
     expects_first = False
@@ -42,10 +47,12 @@ def repeat_name(args: Sequence[str], names: Sequence[str]) -> Iterator[str]:
             stem, equals, _ = arg.partition("=")
             name = stem if stem in names else None
             expects_first = not equals
-        elif name is not None:
-            if not expects_first:
-                yield name
+        elif expects_first:
             expects_first = False
+        elif name is not None and accepts(arg):
+            yield name
+        else:
+            name = None
         yield arg
 
 

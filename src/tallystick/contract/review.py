@@ -13,11 +13,12 @@ from tallystick.contract.parse import located
 from tallystick.contract.table import Note
 from tallystick.contract.terms import Contract, Rate, When
 from tallystick.contract.versions import ContractVersions
-from tallystick.contract.vocabulary import CAPACITIES, CONDITION_WORDS
+from tallystick.contract.vocabulary import CONDITION_WORDS
 from tallystick.contract.wording import Path, describe, suggestion
 from tallystick.core.errors import UnknownCurrencyError
 from tallystick.core.instant import format_instant
 from tallystick.core.money import minor_unit_digits
+from tallystick.core.vocabulary import CAPACITIES
 
 _TOP_KEYS: Final = (
     *("schema", "id", "version", "currency", "effective_from", "effective_to"),

@@ -7,6 +7,8 @@ expected and then what was found. Bad data is not an error but a ``Finding``.
 
 from typing import ClassVar
 
+from tallystick.core.wording import quoted
+
 
 class TallystickError(Exception):
     """Anything that ends a command with one line and a stable code."""
@@ -37,7 +39,7 @@ class BadInstantError(TallystickError):
         super().__init__(text)
 
     def __str__(self) -> str:
-        return f"expected a time like 2026-01-01T00:00:00.000000Z, got {_short(self.args[0])}"
+        return f"expected a time like 2026-01-01T00:00:00.000000Z, got {quoted(self.args[0])}"
 
 
 class NotCanonicalError(TallystickError):
@@ -61,9 +63,4 @@ class UnknownCurrencyError(TallystickError):
         super().__init__(currency)
 
     def __str__(self) -> str:
-        return f"expected an ISO 4217 currency with a minor unit, got {_short(self.args[0])}"
-
-
-def _short(text: str, limit: int = 60) -> str:
-    """Quote a text for a message, cut to ``limit`` characters."""
-    return repr(text if len(text) <= limit else text[: limit - 3] + "...")
+        return f"expected an ISO 4217 currency with a minor unit, got {quoted(self.args[0])}"

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tallystick.core.finding import InputFinding
+from tallystick.core.wording import quoted
 from tallystick.evidence.codec import RefusedLineError, read_line
 from tallystick.evidence.record import Record
 
@@ -64,7 +65,9 @@ def admit(files: Iterable[Iterable[bytes | None]]) -> Evidence:
 
 
 def _conflict(record: Record, line: int, file: int) -> InputFinding:
-    message = f"record {record.id} of {record.producer} came before with other content"
+    message = (
+        f"record {quoted(record.id)} of {quoted(record.producer)} came before with other content"
+    )
     return InputFinding("record_conflict", message, line=line, file=file, digest=record.digest)
 
 

@@ -4,20 +4,9 @@ Field names are those of the format (``docs/spec/evidence.md``), with ``_us`` wh
 duration has become integer microseconds. An optional field that is absent is None.
 """
 
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
-
-EndedBy = Literal[
-    "completed",
-    "user",
-    "scheduler",
-    "provider",
-    "hardware",
-    "time_limit",
-    "maintenance",
-    "unknown",
-]
 
 
 class Body(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -97,7 +86,7 @@ class AllocationEnded(Body, frozen=True, kw_only=True, gc=False):
     """The GPUs were given back or taken away."""
 
     attempt: str
-    ended_by: EndedBy
+    ended_by: str
     state: str | None = None
     exit_code: int | None = None
     signal: int | None = None
@@ -222,26 +211,23 @@ class ProgressResumed(Body, frozen=True, kw_only=True, gc=False):
     attempt: str
 
 
-class CheckpointBegun(Body, frozen=True, kw_only=True, gc=False):
+class CheckpointSave(Body, frozen=True, kw_only=True, gc=False):
+    """What the events of a save have in common."""
+
+    attempt: str
+    checkpoint: str
+    step: int
+    blocking: bool = True
+    digest: str | None = None
+    bytes: int | None = None
+
+
+class CheckpointBegun(CheckpointSave, frozen=True, kw_only=True, gc=False):
     """Saving began; training stands still if it blocks."""
 
-    attempt: str
-    checkpoint: str
-    step: int
-    blocking: bool = True
-    digest: str | None = None
-    bytes: int | None = None
 
-
-class CheckpointCommitted(Body, frozen=True, kw_only=True, gc=False):
+class CheckpointCommitted(CheckpointSave, frozen=True, kw_only=True, gc=False):
     """Every shard is there."""
-
-    attempt: str
-    checkpoint: str
-    step: int
-    blocking: bool = True
-    digest: str | None = None
-    bytes: int | None = None
 
 
 class CheckpointVerified(Body, frozen=True, kw_only=True, gc=False):
@@ -260,24 +246,22 @@ class CheckpointRestored(Body, frozen=True, kw_only=True, gc=False):
     step: int
 
 
-class OutputAccepted(Body, frozen=True, kw_only=True, gc=False):
+class OutputVerdict(Body, frozen=True, kw_only=True, gc=False):
+    """What a verdict on a run's output says."""
+
+    run: str
+    by: str
+    criterion: str
+    step: int | None = None
+    digest: str | None = None
+
+
+class OutputAccepted(OutputVerdict, frozen=True, kw_only=True, gc=False):
     """Somebody accepted the run's output."""
 
-    run: str
-    by: str
-    criterion: str
-    step: int | None = None
-    digest: str | None = None
 
-
-class OutputRejected(Body, frozen=True, kw_only=True, gc=False):
+class OutputRejected(OutputVerdict, frozen=True, kw_only=True, gc=False):
     """Somebody rejected the run's output."""
-
-    run: str
-    by: str
-    criterion: str
-    step: int | None = None
-    digest: str | None = None
 
 
 class Resolution(Body, frozen=True, kw_only=True, gc=False):

@@ -12,6 +12,7 @@ from typing import Any
 from tallystick.core.canonical import INTEGER_MAX, is_plain_key, is_unicode
 from tallystick.core.errors import BadInstantError
 from tallystick.core.instant import parse_instant
+from tallystick.core.wording import quoted
 from tallystick.evidence.draft import SCHEMA
 from tallystick.evidence.fields import BadTimeError
 from tallystick.evidence.kinds import KINDS, BadBodyError, read_body
@@ -120,18 +121,18 @@ def _read_object(line: bytes) -> dict[str, Any]:
 
 def _refuse_seen(seen: _Seen) -> None:
     if seen.duplicate is not None:
-        raise RefusedLineError("duplicate_key", f"key {_short(seen.duplicate)} stands twice")
+        raise RefusedLineError("duplicate_key", f"key {quoted(seen.duplicate)} stands twice")
     if seen.bad_key is not None:
-        message = f"expected keys in printable ASCII, got {_short(seen.bad_key)}"
+        message = f"expected keys in printable ASCII, got {quoted(seen.bad_key)}"
         raise RefusedLineError("bad_key", message)
 
 
 def _refuse_numbers(seen: _Seen) -> None:
     if seen.real is not None:
-        message = f"expected an integer or a decimal string, got the number {_short(seen.real)}"
+        message = f"expected an integer or a decimal string, got the number {quoted(seen.real)}"
         raise RefusedLineError("float_refused", message)
     if seen.beyond is not None:
-        message = f"expected an integer within 2^53-1, got {_short(seen.beyond)}"
+        message = f"expected an integer within 2^53-1, got {quoted(seen.beyond)}"
         raise RefusedLineError("integer_out_of_range", message)
 
 
@@ -180,7 +181,7 @@ def _read_record(envelope: dict[str, Any]) -> Record:
         parse_instant(envelope["observed"])
         typed: Any = body if kind is None else read_body(kind, body)
     except (BadInstantError, BadTimeError) as error:
-        message = f"expected a time like 2026-01-01T00:00:00.000000Z, got {_short(error.args[0])}"
+        message = f"expected a time like 2026-01-01T00:00:00.000000Z, got {quoted(error.args[0])}"
         raise RefusedLineError("bad_time", message) from error
     except BadBodyError as error:
         raise RefusedLineError("bad_body", f"body of {envelope['kind']}: {error}") from error
@@ -197,10 +198,6 @@ def _read_record(envelope: dict[str, Any]) -> Record:
         body=typed,
         digest=content_digest(envelope),
     )
-
-
-def _short(text: str, limit: int = 60) -> str:
-    return repr(text if len(text) <= limit else text[: limit - 3] + "...")
 
 
 def _json_type(value: Any) -> str:

@@ -17,8 +17,9 @@ Check = Callable[[Any], Any]
 KEY_BYTES_MAX = 200
 
 _DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
-_AMOUNT = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?")
-_DISPOSITION = re.compile(r"charge|exclude|(?:credit|share):([0-9]+)/([0-9]+)")
+# More digits are no sum of money and no share, and some would be beyond Python's integers.
+_AMOUNT = re.compile(r"[+-]?[0-9]{1,30}(\.[0-9]{1,30})?")
+_DISPOSITION = re.compile(r"charge|exclude|(?:credit|share):([0-9]{1,18})/([0-9]{1,18})")
 
 
 class BadFieldError(Exception):

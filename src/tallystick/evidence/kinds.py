@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from tallystick.core.vocabulary import CAPACITIES, ENDED_BY, WAITING_REASONS
 from tallystick.evidence import bodies as b
 from tallystick.evidence import fields as f
 
@@ -110,7 +111,7 @@ KINDS: Mapping[str, Kind] = {
             ("cluster", f.text),
             ("job_id", f.text),
             ("nodes", f.texts),
-            ("capacity", f.word("spot", "on_demand", "reserved", "unknown")),
+            ("capacity", f.word(*CAPACITIES)),
             run=f.key,
             gpus=f.allocated_gpus,
             gpu_count=f.count,
@@ -131,16 +132,7 @@ KINDS: Mapping[str, Kind] = {
             _ATTEMPT,
             (
                 "ended_by",
-                f.word(
-                    "completed",
-                    "user",
-                    "scheduler",
-                    "provider",
-                    "hardware",
-                    "time_limit",
-                    "maintenance",
-                    "unknown",
-                ),
+                f.word(*ENDED_BY),
             ),
             state=f.text,
             exit_code=f.integer,
@@ -217,7 +209,7 @@ KINDS: Mapping[str, Kind] = {
         b.ProgressWaiting,
         _fields(
             _ATTEMPT,
-            ("reason", f.word("checkpoint_storage", "data", "collective", "compile", "other")),
+            ("reason", f.word(*WAITING_REASONS)),
         ),
     ),
     "progress.resumed": Kind(b.ProgressResumed, _fields(_ATTEMPT)),

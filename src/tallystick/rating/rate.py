@@ -8,6 +8,7 @@ from tallystick.contract.terms import Contract
 from tallystick.contract.versions import ContractVersions
 from tallystick.core.finding import Finding
 from tallystick.core.money import round_money
+from tallystick.core.wording import quoted
 from tallystick.evidence.bodies import Adjustment, Resolution
 from tallystick.evidence.record import Record
 from tallystick.rating.amounts import LineAmounts, line_amounts
@@ -132,14 +133,16 @@ def _findings(timeline: AttemptTimeline, cut: AttemptPieces) -> list[Finding]:
         message = "no version of the contract is in force for some of its time"
         findings.append(Finding("no_contract", message, key))
     if cut.lacks_rate:
-        gpu_type = timeline.attempt.gpu_type or "GPUs of no stated type"
+        gpu_type = quoted(timeline.attempt.gpu_type or "GPUs of no stated type")
         message = f"no rate is for {gpu_type} as {timeline.attempt.capacity}"
         findings.append(Finding("no_rate", message, key))
     return findings
 
 
 def _unused(decision: Decision, attempt: str) -> Finding:
-    message = f"the resolution under clause {decision.body.clause} found nothing held to decide"
+    message = (
+        f"the resolution under clause {quoted(decision.body.clause)} found nothing held to decide"
+    )
     return Finding("resolution_unused", message, attempt)
 
 
@@ -154,7 +157,9 @@ def _adjustments(
         if not isinstance(body, Adjustment):
             continue
         if body.currency != terms.currency:
-            message = f"an adjustment in {body.currency} under a contract in {terms.currency}"
+            message = (
+                f"an adjustment in {quoted(body.currency)} under a contract in {terms.currency}"
+            )
             findings.append(Finding("currency_mismatch", message))
         else:
             amount = round_money(Fraction(body.amount), terms.rounding)

@@ -11,6 +11,7 @@ from typing import Any
 
 from tallystick.contract.versions import ContractVersions
 from tallystick.core.finding import Finding, InputFinding
+from tallystick.core.wording import quoted
 from tallystick.evidence.admission import Evidence, SequenceGap
 from tallystick.evidence.bodies import AttemptSame, Points
 from tallystick.evidence.record import Record
@@ -87,7 +88,7 @@ def _sequence_findings(
     return [
         Finding(
             "sequence_gap",
-            f"{gap.producer} numbered its records {gap.lowest} to {gap.highest},"
+            f"{quoted(gap.producer)} numbered its records {gap.lowest} to {gap.highest},"
             f" and {gap.missing} of them never came",
         )
         for gap, records in gaps

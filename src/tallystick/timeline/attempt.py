@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from tallystick.core.finding import Finding
 from tallystick.core.interval import Interval
+from tallystick.core.vocabulary import PROGRESS_KINDS
 from tallystick.evidence.bodies import AllocationEnded, AllocationStarted
 from tallystick.evidence.record import Record
 from tallystick.timeline.grouping import AttemptRecords
@@ -18,13 +19,7 @@ _LIVE_KINDS = (
     "allocation.suspended",
     "allocation.resumed",
     "allocation.notice",
-    "progress.started",
-    "progress.step",
-    "progress.waiting",
-    "progress.resumed",
-    "checkpoint.begun",
-    "checkpoint.committed",
-    "checkpoint.restored",
+    *PROGRESS_KINDS,
     "telemetry.job_stats",
 )
 

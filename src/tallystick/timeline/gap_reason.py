@@ -8,21 +8,6 @@ from tallystick.core.interval import Interval
 from tallystick.timeline.summaries import Summary
 from tallystick.timeline.telemetry import NodeSeen, between
 
-REASONS = (
-    "late_watch",
-    "lost_tail",
-    "engine_restart",
-    "retention",
-    "collector_down",
-    "blank",
-    "device_lost",
-    "mig",
-    "unsupported",
-    "clock",
-    "no_samples",
-    "unexplained",
-)
-
 
 class GapEvidence(NamedTuple):
     """What bears on the gaps of one GPU of one attempt."""

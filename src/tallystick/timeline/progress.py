@@ -10,22 +10,13 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 
 from tallystick.core.interval import IntervalSet
+from tallystick.core.vocabulary import PROGRESS_KINDS
 from tallystick.evidence.bodies import ProgressWaiting
 from tallystick.evidence.record import Record
 from tallystick.timeline.attempt import Attempt
 from tallystick.timeline.lives import Life
 from tallystick.timeline.saves import committed_cuts, first_after, saving_states
 from tallystick.timeline.spans import Lane, Span, join_equal, overlay
-
-EVENT_KINDS = (
-    "progress.started",
-    "progress.step",
-    "progress.waiting",
-    "progress.resumed",
-    "checkpoint.begun",
-    "checkpoint.committed",
-    "checkpoint.restored",
-)
 
 _ALWAYS_CUTTING = (
     "progress.step",
@@ -73,7 +64,7 @@ def _events_inside(attempt: Attempt) -> _Events:
     events = {
         kind: [each for each in records if start_us <= (each.at_us or 0) <= until_us]
         for kind, records in attempt.records.by_kind.items()
-        if kind in EVENT_KINDS
+        if kind in PROGRESS_KINDS
     }
     return {kind: records for kind, records in events.items() if records}
 
@@ -151,4 +142,4 @@ def _work(life: Life, step: int, previous: int | None) -> str:
 
 def has_progress(attempt: Attempt) -> bool:
     """Tell whether any progress event names the attempt, whatever its time."""
-    return any(attempt.records.by_kind.get(kind) for kind in EVENT_KINDS)
+    return any(attempt.records.by_kind.get(kind) for kind in PROGRESS_KINDS)

@@ -11,6 +11,7 @@ from fractions import Fraction
 
 from tallystick.core.finding import Finding
 from tallystick.core.interval import Interval
+from tallystick.core.vocabulary import PROGRESS_KINDS
 from tallystick.evidence.bodies import JobStats, Samples
 from tallystick.evidence.record import Record
 from tallystick.timeline.achievement import Achievement, achievement
@@ -19,7 +20,7 @@ from tallystick.timeline.attempt import Attempt, build_attempt
 from tallystick.timeline.coverage import GpuCoverage, cover
 from tallystick.timeline.grouping import RunRecords
 from tallystick.timeline.lives import Life, lives_of_run
-from tallystick.timeline.progress import EVENT_KINDS, progress_lane
+from tallystick.timeline.progress import progress_lane
 from tallystick.timeline.spans import Lane
 from tallystick.timeline.telemetry import Telemetry
 
@@ -27,7 +28,7 @@ _PLACED_KINDS = {
     "allocation.suspended",
     "allocation.resumed",
     "allocation.notice",
-    *EVENT_KINDS,
+    *PROGRESS_KINDS,
 } - {"checkpoint.committed"}
 
 

@@ -1,0 +1,6 @@
+"""Texts of other people inside our messages: quoted, escaped and cut, so that they stay texts."""
+
+
+def quoted(text: str, limit: int = 60) -> str:
+    """Quote a text for a message, cut to ``limit`` characters, with nothing unprintable in it."""
+    return repr(text if len(text) <= limit else text[: limit - 3] + "...")
