@@ -7,7 +7,6 @@ from tallystick.contract.terms import Contract
 from tallystick.core.instant import format_instant
 from tallystick.core.money import Rounding, fraction_text, money_text, round_money
 from tallystick.core.quantity import seconds_text
-from tallystick.core.vocabulary import PROGRESS_KINDS
 from tallystick.rating.amounts import LineAmounts
 from tallystick.rating.lines import RatedLine
 from tallystick.rating.rate import AdjustmentLine, PricedLine
@@ -116,7 +115,7 @@ def _evidence(line: RatedLine, timeline: AttemptTimeline) -> list[str]:
 
 def _progress_evidence(line: RatedLine, timeline: AttemptTimeline) -> set[str]:
     """Name the progress events that bound or lie in a line's intervals."""
-    events = timeline.attempt.records.of(*PROGRESS_KINDS)
+    events = timeline.attempt.records.progress
     times = [event.at_us or 0 for event in events]
     return {
         event.digest

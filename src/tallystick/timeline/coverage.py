@@ -73,8 +73,8 @@ def _likeness(
 
 def _named(gpu: Gpu, covered: GpuCoverage, summaries: Sequence[Summary]) -> GpuCoverage:
     """Give a GPU its own name and evidence."""
-    digests = {*covered.digests, *(summary.digest for summary in summaries)}
-    return covered._replace(gpu=gpu, digests=tuple(sorted(digests)))
+    digests = (*covered.digests, *[summary.digest for summary in summaries])
+    return GpuCoverage(gpu, covered.observed_us, covered.gaps, digests, covered.has_impossible)
 
 
 def _uncovered(gpu: Gpu, attempt: Attempt) -> GpuCoverage:

@@ -10,24 +10,33 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from tallystick.core.finding import InputFinding
+from tallystick.core.vocabulary import PROGRESS_KINDS
 from tallystick.evidence.bodies import AllocationStarted, AttemptLinked, AttemptSame
 from tallystick.evidence.record import Record
 
+_PROGRESS_KINDS = frozenset(PROGRESS_KINDS)
 _DEVICE_KINDS = ("telemetry.", "device.")
 
 
 @dataclass(slots=True)
 class AttemptRecords:
-    """The records that name one attempt, in canonical order, and the same by kind."""
+    """The records that name one attempt, in canonical order: all, of progress, by kind."""
 
     key: str
     all: list[Record] = field(default_factory=list)
+    progress: list[Record] = field(default_factory=list)
     by_kind: dict[str, list[Record]] = field(default_factory=dict)
 
     def add(self, record: Record) -> None:
         """Add the next record in canonical order."""
+        kind = record.kind
         self.all.append(record)
-        self.by_kind.setdefault(record.kind, []).append(record)
+        if kind in _PROGRESS_KINDS:
+            self.progress.append(record)
+        if kind in self.by_kind:
+            self.by_kind[kind].append(record)
+        else:
+            self.by_kind[kind] = [record]
 
     def of(self, *kinds: str) -> list[Record]:
         """Give the records of some kinds, in canonical order."""

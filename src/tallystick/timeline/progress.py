@@ -10,7 +10,6 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 
 from tallystick.core.interval import IntervalSet
-from tallystick.core.vocabulary import PROGRESS_KINDS
 from tallystick.evidence.bodies import ProgressWaiting
 from tallystick.evidence.record import Record
 from tallystick.timeline.attempt import Attempt
@@ -61,12 +60,11 @@ def progress_lane(attempt: Attempt, lives: Sequence[Life], suspended: IntervalSe
 def _events_inside(attempt: Attempt) -> _Events:
     """Give the events inside the attempt, both ends included (rule 16)."""
     start_us, until_us = attempt.start_us, attempt.until_us
-    events = {
-        kind: [each for each in records if start_us <= (each.at_us or 0) <= until_us]
-        for kind, records in attempt.records.by_kind.items()
-        if kind in PROGRESS_KINDS
-    }
-    return {kind: records for kind, records in events.items() if records}
+    events: dict[str, list[Record]] = {}
+    for record in attempt.records.progress:
+        if start_us <= (record.at_us or 0) <= until_us:
+            events.setdefault(record.kind, []).append(record)
+    return events
 
 
 def _starting_until(events: _Events) -> int:
@@ -142,4 +140,4 @@ def _work(life: Life, step: int, previous: int | None) -> str:
 
 def has_progress(attempt: Attempt) -> bool:
     """Tell whether any progress event names the attempt, whatever its time."""
-    return any(attempt.records.by_kind.get(kind) for kind in PROGRESS_KINDS)
+    return bool(attempt.records.progress)

@@ -62,13 +62,14 @@ def _summary(
 ) -> Summary:
     is_blank = _is_all_blank(stats)
     read_us = record.at_us or 0
-    lost_until_us = None if stats.keep_us is None else min(read_us - stats.keep_us, stats.end_us)
+    start_us, end_us, keep_us = stats.start_us, stats.end_us, stats.keep_us
+    lost_until_us = None if keep_us is None else min(read_us - keep_us, end_us)
     return Summary(
-        digest=record.digest,
-        observed=() if is_blank or held is None else _observed(stats, read_us, held, watches),
-        retention_lost=None if lost_until_us is None else Interval(stats.start_us, lost_until_us),
-        blank=Interval(stats.start_us, stats.end_us) if is_blank else None,
-        is_reversed=stats.end_us < stats.start_us,
+        record.digest,
+        () if is_blank or held is None else _observed(stats, read_us, held, watches),
+        None if lost_until_us is None else Interval(start_us, lost_until_us),
+        Interval(start_us, end_us) if is_blank else None,
+        end_us < start_us,
     )
 
 
@@ -87,10 +88,9 @@ def _observed(
 
 def _is_all_blank(stats: JobStats) -> bool:
     """Tell whether the summary is what an engine prints when nothing was sampled."""
-    if any(
-        read_value(value, name) is not Reading.BLANK
-        for name, value in (("energy_mj", stats.energy_mj), ("power_w", stats.power_w))
-    ):
+    if read_value(stats.energy_mj, "energy_mj") is not Reading.BLANK:
+        return False
+    if read_value(stats.power_w, "power_w") is not Reading.BLANK:
         return False
     counted = (
         ("sm_util", stats.sm_util),
