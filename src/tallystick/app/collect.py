@@ -34,7 +34,7 @@ def collect_inputs(
         if len(data) > INPUT_BYTES_MAX:
             unread.append(_unread(path, place, "larger than 512 MiB: split it"))
             continue
-        sources.append(Source(path, data))
+        sources.append(Source(path, data, place))
     seen_us = time.time_ns() // 1000 if observed_us is None else observed_us
     collected = collector(tuple(sources), seen_us) if sources else Collected()
     return Collected(collected.records, [*unread, *collected.findings])

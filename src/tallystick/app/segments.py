@@ -1,8 +1,8 @@
 """Reading telemetry segments: Parquet files of samples, scanned into episodes.
 
 A segment has the columns ``gpu`` (UUID), ``at_us`` (int64) and ``value``. It is read batch by
-batch on a few threads, each of which keeps no more than its own batch and the episodes so far,
-so memory does not grow with the number of samples.
+batch on a few threads, each of which keeps no more than its own batch and the result so far, so
+memory grows with the episodes and the blanks that none covers, not with the samples.
 """
 
 from collections.abc import Iterator, Sequence

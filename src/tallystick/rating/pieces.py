@@ -108,9 +108,7 @@ def _common_boundaries(
     bounds.update(span.start_us for span in lanes.allocation)
     bounds.update(span.start_us for span in lanes.progress)
     bounds.update(contracts.boundaries_us)
-    for contract in contracts.versions:
-        firsts = (rule.when.first_us for rule in contract.rules)
-        bounds.update(held.start_us + first_us for first_us in firsts if first_us is not None)
+    bounds.update(held.start_us + first_us for first_us in lanes.first_us)
     for decision in decisions:
         bounds.update((decision.body.from_us, decision.body.to_us))
     return [at_us for at_us in bounds if held.start_us <= at_us <= held.end_us]
@@ -125,9 +123,6 @@ class _Judge:
         self._terms: dict[int, AttemptTerms] = {}
         self._in_force: dict[int, AttemptTerms | None] = {}
         self._verdicts: dict[tuple[int | str, ...], Verdict] = {}
-        self._looks_at_time = any(
-            rule.when.first_us is not None for each in contracts.versions for rule in each.rules
-        )
         self.lacks_contract = False
         self.lacks_rate = False
 
@@ -145,7 +140,7 @@ class _Judge:
             strict=False,
         )
         for telemetry, progress, allocation, start_us, end_us in labels:
-            since_us = start_us - held.start_us if self._looks_at_time else 0
+            since_us = start_us - held.start_us if lanes.first_us else 0
             state = PieceState(telemetry, progress, allocation, since_us)
             pieces.append(Piece(start_us, end_us, self._verdict(start_us, state)))
         return pieces

@@ -7,6 +7,7 @@ the end), but a contract with few rules has few pieces to judge.
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 
 from tallystick.contract.versions import ContractVersions
 from tallystick.timeline.run import AttemptTimeline
@@ -17,20 +18,25 @@ _UNSEEN = ""
 
 @dataclass(frozen=True, slots=True)
 class AskedFor:
-    """The classes of each lane that some rule of some version asks for."""
+    """The classes of each lane, and the times after a start, that some rule asks for."""
 
     telemetry: frozenset[str]
     progress: frozenset[str]
     allocation: frozenset[str]
+    first_us: frozenset[int]
 
 
 @dataclass(frozen=True, slots=True)
 class SeenLanes:
-    """The lanes; ``gaps`` are those of each GPU, by its place in the attempt."""
+    """The lanes; ``gaps`` are those of each GPU, by its place in the attempt.
+
+    ``first_us`` are the times after the start at which some rule ends.
+    """
 
     allocation: Lane
     progress: Lane
     gaps: tuple[Lane, ...]
+    first_us: frozenset[int]
 
 
 def asked_for(contracts: ContractVersions) -> AskedFor:
@@ -40,6 +46,7 @@ def asked_for(contracts: ContractVersions) -> AskedFor:
         telemetry=frozenset(word for rule in rules for word in rule.when.telemetry or ()),
         progress=frozenset(word for rule in rules for word in rule.when.progress or ()),
         allocation=frozenset(word for rule in rules for word in rule.when.allocation or ()),
+        first_us=frozenset(rule.when.first_us for rule in rules if rule.when.first_us is not None),
     )
 
 
@@ -56,6 +63,7 @@ def seen_lanes(timeline: AttemptTimeline, asked: AskedFor) -> SeenLanes:
         allocation=_seen(timeline.allocation, asked.allocation),
         progress=_seen(timeline.progress, asked.progress),
         gaps=tuple(gaps),
+        first_us=asked.first_us,
     )
 
 
@@ -66,9 +74,13 @@ def is_named(label: str, words: Iterable[str]) -> bool:
 
 def _seen(lane: Iterable[Span], words: frozenset[str]) -> Lane:
     return join_equal(
-        Span(start_us, end_us, label if is_named(label, words) else _UNSEEN)
-        for start_us, end_us, label in lane
+        Span(start_us, end_us, _seen_label(label, words)) for start_us, end_us, label in lane
     )
+
+
+@lru_cache(maxsize=1024)
+def _seen_label(label: str, words: frozenset[str]) -> str:
+    return label if is_named(label, words) else _UNSEEN
 
 
 def _seen_gaps(gaps: Iterable[Span], words: frozenset[str]) -> Lane:

@@ -4,7 +4,7 @@ A verdict is found by walking the rules in order; the first that matches decides
 that look at the whole attempt are settled once, so that only lanes are left for each piece.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple
 
@@ -116,14 +116,13 @@ def _lookouts(rule: Rule) -> frozenset[Lookout]:
 def _matches_attempt(rule: Rule, attempt: Attempt) -> bool:
     """Tell whether a rule's conditions on the whole attempt hold (rules 14 and 49)."""
     when = rule.when
-    facts: tuple[tuple[Sequence[str] | None, str | None], ...] = (
-        (when.ended_by, attempt.ended_by),
-        (when.gpu_type, attempt.gpu_type),
-        (when.capacity, attempt.capacity),
-        (when.zone, attempt.zone),
-        (when.tier, attempt.tier),
-    )
-    if any(wanted is not None and fact not in wanted for wanted, fact in facts):
+    if not (
+        (when.ended_by is None or attempt.ended_by in when.ended_by)
+        and (when.gpu_type is None or attempt.gpu_type in when.gpu_type)
+        and (when.capacity is None or attempt.capacity in when.capacity)
+        and (when.zone is None or attempt.zone in when.zone)
+        and (when.tier is None or attempt.tier in when.tier)
+    ):
         return False
     end_us = attempt.end_us
     if when.attempt_shorter_than_us is not None and (

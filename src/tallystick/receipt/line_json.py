@@ -101,7 +101,7 @@ def _evidence(line: RatedLine, timeline: AttemptTimeline) -> list[str]:
     """
     records = timeline.attempt.records
     looked_at = line.verdict.looked_at
-    digests = {each.digest for each in records.of("allocation.started", "allocation.ended")}
+    digests = {each.digest for each in (*records.started, *records.of("allocation.ended"))}
     digests |= line.decisions
     for lookout, kinds in _EVIDENCE_KINDS.items():
         if lookout in looked_at:

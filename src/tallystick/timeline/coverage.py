@@ -9,10 +9,12 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from tallystick.core.interval import Interval, IntervalSet, complement, cut, total_us, union
+from tallystick.evidence.bodies import JobStats
+from tallystick.evidence.record import Record
 from tallystick.timeline.attempt import Attempt, Gpu
 from tallystick.timeline.episodes import episodes_of, observed_of, reach_of
 from tallystick.timeline.gap_reason import GapEvidence, gap_reason
-from tallystick.timeline.summaries import Summary, summaries_of
+from tallystick.timeline.summaries import Summary, observed_by, summaries_of
 from tallystick.timeline.telemetry import NO_SAMPLES, NOTHING_SEEN, GpuSamples, Telemetry
 
 
@@ -44,36 +46,45 @@ def cover(attempt: Attempt, telemetry: Telemetry, gap_factor: Fraction) -> tuple
     GPUs that nothing tells apart, as when only summaries of equal content are about them,
     are covered once.
     """
-    summaries = summaries_of(attempt, telemetry)
+    statistics = _statistics(attempt)
     alike: dict[tuple[object, ...], GpuCoverage] = {}
     covered = []
     for gpu in attempt.gpus:
         if gpu.uuid is None or attempt.held is None:
             covered.append(_uncovered(gpu, attempt))
             continue
-        own = summaries.get(gpu.uuid, ())
-        likeness = _likeness(gpu.uuid, gpu.node, telemetry, own)
+        records = statistics.get(gpu.uuid, ())
+        summaries = summaries_of(records)
+        likeness = _likeness(gpu.uuid, gpu.node, telemetry, summaries)
         if likeness not in alike:
-            evidence = _gap_evidence(gpu.uuid, gpu.node, attempt.held, telemetry, own)
+            evidence = _gap_evidence(gpu.uuid, gpu.node, attempt.held, telemetry, summaries)
             samples = telemetry.samples.get(gpu.uuid, NO_SAMPLES)
             alike[likeness] = _covered(gpu, evidence, samples, gap_factor)
-        covered.append(_named(gpu, alike[likeness], own))
+        covered.append(_named(gpu, alike[likeness], records))
     return tuple(covered)
 
 
+def _statistics(attempt: Attempt) -> dict[str, list[Record]]:
+    """Sort the job statistics of an attempt by the GPU that they are about."""
+    statistics: dict[str, list[Record]] = {}
+    for record in attempt.records.of("telemetry.job_stats"):
+        if isinstance(record.body, JobStats):
+            statistics.setdefault(record.body.gpu, []).append(record)
+    return statistics
+
+
 def _likeness(
-    uuid: str, node: str | None, telemetry: Telemetry, summaries: Sequence[Summary]
+    uuid: str, node: str | None, telemetry: Telemetry, summaries: tuple[Summary, ...]
 ) -> tuple[object, ...]:
     """Give all that the coverage of a GPU depends on."""
     sampled = uuid if uuid in telemetry.samples else None
     mentions = telemetry.nodes.get(node or "", NOTHING_SEEN).mentions.get(uuid)
-    contents = tuple(summary[1:] for summary in summaries)
-    return sampled, node, mentions, telemetry.is_mig(uuid), contents
+    return sampled, node, mentions, telemetry.is_mig(uuid), summaries
 
 
-def _named(gpu: Gpu, covered: GpuCoverage, summaries: Sequence[Summary]) -> GpuCoverage:
+def _named(gpu: Gpu, covered: GpuCoverage, records: Sequence[Record]) -> GpuCoverage:
     """Give a GPU its own name and evidence."""
-    digests = (*covered.digests, *[summary.digest for summary in summaries])
+    digests = (*covered.digests, *[record.digest for record in records])
     return GpuCoverage(gpu, covered.observed_us, covered.gaps, digests, covered.has_impossible)
 
 
@@ -100,7 +111,11 @@ def _covered(
     gpu: Gpu, evidence: GapEvidence, samples: GpuSamples, gap_factor: Fraction
 ) -> GpuCoverage:
     held = evidence.held
-    observed = [part for summary in evidence.summaries for part in summary.observed]
+    observed = [
+        part
+        for summary in evidence.summaries
+        for part in observed_by(summary, evidence.uuid, evidence.node, held)
+    ]
     sampled_us: set[int] = set()
     for series in samples.series:
         reach_us = max(0, reach_of(series.cadence_us, gap_factor))

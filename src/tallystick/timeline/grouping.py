@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from typing import Any
 
 from tallystick.core.finding import InputFinding
 from tallystick.core.vocabulary import PROGRESS_KINDS
@@ -15,6 +16,7 @@ from tallystick.evidence.bodies import AllocationStarted, AttemptLinked, Attempt
 from tallystick.evidence.record import Record
 
 _PROGRESS_KINDS = frozenset(PROGRESS_KINDS)
+_RUN_OF_ATTEMPT_KINDS = {"attempt.linked", "allocation.started"}
 _DEVICE_KINDS = ("telemetry.", "device.")
 
 
@@ -82,23 +84,20 @@ def group_records(records: Iterable[Record]) -> Grouping:
     named_runs: dict[str, list[Record]] = defaultdict(list)
     devices = []
     for record in records:
-        body = record.body
-        if isinstance(body, AttemptSame):
-            for name in (body.attempt, body.same_as):
-                key = aliases.get(name, name)
-                attempts.setdefault(key, AttemptRecords(key))
-            continue
-        names_attempt, names_run = _names(type(body))
+        body: Any = record.body
+        names_attempt, names_run = _names(body.__class__)
         if names_attempt:
-            attempt: str = body.attempt  # type: ignore[union-attr]
-            key = aliases.get(attempt, attempt)
+            key = aliases.get(body.attempt, body.attempt)
             if key not in attempts:
                 attempts[key] = AttemptRecords(key)
-            attempts[key].add(record)
+            if record.kind != "attempt.same":
+                attempts[key].add(record)
         elif record.kind.startswith(_DEVICE_KINDS):
             devices.append(record)
-        if names_run and not isinstance(body, AttemptLinked | AllocationStarted):
-            named_runs[body.run].append(record)  # type: ignore[union-attr]
+        if names_run and record.kind not in _RUN_OF_ATTEMPT_KINDS:
+            named_runs[body.run].append(record)
+    for key in aliases.values():
+        attempts.setdefault(key, AttemptRecords(key))
     runs, unknown_attempts = _runs(attempts, named_runs)
     unknown_runs = sorted(named_runs.keys() - runs.keys())
     findings += [
@@ -157,7 +156,7 @@ def _aliases(records: Iterable[Record]) -> tuple[dict[str, str], list[InputFindi
     """Follow ``attempt.same`` to the key that counts; two targets or a cycle are ignored."""
     targets: dict[str, set[str]] = defaultdict(set)
     for record in records:
-        if isinstance(record.body, AttemptSame):
+        if record.kind == "attempt.same" and isinstance(record.body, AttemptSame):
             targets[record.body.attempt].add(record.body.same_as)
     usable = {key: next(iter(names)) for key, names in targets.items() if len(names) == 1}
     broken = {key for key, names in targets.items() if len(names) > 1}

@@ -158,11 +158,8 @@ def _attempt_findings(timeline: AttemptTimeline, lanes: dict[str, AllocationLane
         )
     if any(map(_is_reversed, attempt.records.of("telemetry.job_stats"))):
         findings.append(Finding("reversed_interval", "a summary ends before it starts", key))
-    if any(
-        record.kind in _PLACED_KINDS
-        and not attempt.start_us <= (record.at_us or 0) <= attempt.until_us
-        for record in attempt.records.all
-    ):
+    placed = [each.at_us or 0 for each in attempt.records.all if each.kind in _PLACED_KINDS]
+    if placed and not attempt.start_us <= min(placed) <= max(placed) <= attempt.until_us:
         message = "an event that names it lies outside its start and end"
         findings.append(Finding("event_outside_attempt", message, key))
     return findings

@@ -4,45 +4,64 @@ A summary is as good as the samples behind it. It observes from when its watch b
 as far back as samples were kept, and only if the engine kept its memory until it was read.
 """
 
-from collections import defaultdict
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from tallystick.core.interval import Interval
 from tallystick.evidence.bodies import JobStats, TelemetryWatch
 from tallystick.evidence.record import Record
-from tallystick.timeline.attempt import Attempt
-from tallystick.timeline.telemetry import NOTHING_SEEN, NodeSeen, Seen, Telemetry, between
+from tallystick.timeline.telemetry import NodeSeen, Seen, between
 from tallystick.timeline.values import Reading, is_zero, read_value
 
 
 class Summary(NamedTuple):
-    """One summary of one GPU: what it observes, what it shows to be lost, and its record.
+    """What one summary of a GPU says, and whether it is the pattern of nothing sampled."""
 
-    ``observed`` lies within the attempt; its parts may overlap.
-    """
+    start_us: int
+    end_us: int
+    read_us: int
+    keep_us: int | None
+    is_blank: bool
 
-    digest: str
-    observed: tuple[Interval, ...]
-    retention_lost: Interval | None
-    blank: Interval | None
-    is_reversed: bool
+    @property
+    def is_reversed(self) -> bool:
+        """Tell whether it ends before it starts, which no clock that runs does."""
+        return self.end_us < self.start_us
+
+    @property
+    def blank(self) -> Interval | None:
+        """The time in which nothing was sampled."""
+        return Interval(self.start_us, self.end_us) if self.is_blank else None
+
+    @property
+    def retention_lost(self) -> Interval | None:
+        """The time whose samples were no longer kept when it was read, as it states itself."""
+        if self.keep_us is None:
+            return None
+        return Interval(self.start_us, min(self.read_us - self.keep_us, self.end_us))
 
 
-def summaries_of(attempt: Attempt, telemetry: Telemetry) -> dict[str, list[Summary]]:
-    """Read the summaries of an attempt, by the UUID of the GPU that they are about."""
-    nodes = {gpu.uuid: gpu.node or "" for gpu in attempt.gpus}
-    vouching: dict[tuple[str, int], list[Seen[TelemetryWatch]]] = {}
-    summaries: dict[str, list[Summary]] = defaultdict(list)
-    for record in attempt.records.of("telemetry.job_stats"):
-        stats, read_us = record.body, record.at_us or 0
-        if isinstance(stats, JobStats) and stats.gpu in nodes:
-            node = nodes[stats.gpu]
-            if (node, read_us) not in vouching:
-                seen = telemetry.nodes.get(node, NOTHING_SEEN)
-                vouching[node, read_us] = _vouching_watches(seen, read_us)
-            summary = _summary(record, stats, attempt.held, vouching[node, read_us])
-            summaries[stats.gpu].append(summary)
-    return summaries
+def summaries_of(records: Iterable[Record]) -> tuple[Summary, ...]:
+    """Read the job statistics of one GPU."""
+    return tuple(
+        Summary(stats.start_us, stats.end_us, record.at_us or 0, stats.keep_us, is_all_blank(stats))
+        for record in records
+        if isinstance(stats := record.body, JobStats)
+    )
+
+
+def observed_by(summary: Summary, uuid: str, node: NodeSeen, held: Interval) -> list[Interval]:
+    """Give the parts of an attempt that a summary observes; they may overlap or be empty."""
+    if summary.is_blank:
+        return []
+    parts = []
+    for watch_us, _, watch in _vouching_watches(node, summary.read_us):
+        keep_us = watch.keep_us if summary.keep_us is None else summary.keep_us
+        if keep_us is None or (watch.gpus is not None and uuid not in watch.gpus):
+            continue
+        start_us = max(summary.start_us, summary.read_us - keep_us, watch_us, held.start_us)
+        parts.append(Interval(start_us, min(summary.end_us, summary.read_us, held.end_us)))
+    return parts
 
 
 def _vouching_watches(node: NodeSeen, read_us: int) -> list[Seen[TelemetryWatch]]:
@@ -57,36 +76,7 @@ def _vouching_watches(node: NodeSeen, read_us: int) -> list[Seen[TelemetryWatch]
     ]
 
 
-def _summary(
-    record: Record, stats: JobStats, held: Interval | None, watches: list[Seen[TelemetryWatch]]
-) -> Summary:
-    is_blank = _is_all_blank(stats)
-    read_us = record.at_us or 0
-    start_us, end_us, keep_us = stats.start_us, stats.end_us, stats.keep_us
-    lost_until_us = None if keep_us is None else min(read_us - keep_us, end_us)
-    return Summary(
-        record.digest,
-        () if is_blank or held is None else _observed(stats, read_us, held, watches),
-        None if lost_until_us is None else Interval(start_us, lost_until_us),
-        Interval(start_us, end_us) if is_blank else None,
-        end_us < start_us,
-    )
-
-
-def _observed(
-    stats: JobStats, read_us: int, held: Interval, watches: list[Seen[TelemetryWatch]]
-) -> tuple[Interval, ...]:
-    parts = []
-    for watch_us, _, watch in watches:
-        keep_us = watch.keep_us if stats.keep_us is None else stats.keep_us
-        if keep_us is None or (watch.gpus is not None and stats.gpu not in watch.gpus):
-            continue
-        start_us = max(stats.start_us, read_us - keep_us, watch_us, held.start_us)
-        parts.append(Interval(start_us, min(stats.end_us, read_us, held.end_us)))
-    return tuple(parts)
-
-
-def _is_all_blank(stats: JobStats) -> bool:
+def is_all_blank(stats: JobStats) -> bool:
     """Tell whether the summary is what an engine prints when nothing was sampled."""
     if read_value(stats.energy_mj, "energy_mj") is not Reading.BLANK:
         return False

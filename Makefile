@@ -1,0 +1,54 @@
+# Every target sets up what it needs: `make test` on a fresh clone is enough.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check coverage bench docs format clean
+
+help:
+	@echo "make demo     rate a run that was really pre-empted, and read its receipt"
+	@echo "make test     run the tests"
+	@echo "make check    lint, format, types, import direction, purity, generated docs"
+	@echo "make coverage tell which branches the tests do not reach"
+	@echo "make bench    measure; B=coverage, B=rate or B=start runs one"
+	@echo "make docs     write the generated documents again"
+	@echo "make format   format the code"
+	@echo "make clean    remove the environment and caches"
+
+$(READY): pyproject.toml tools/make_venv.sh
+	@PYTHON=$(PYTHON) sh tools/make_venv.sh $(VENV)
+	@touch $@
+
+demo: $(READY)
+	@$(BIN)/tallystick demo
+
+test: $(READY)
+	$(BIN)/python -m pytest
+
+check: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+	$(BIN)/python tools/check_purity.py
+	$(BIN)/python tools/generate_errors.py --check
+
+coverage: $(READY)
+	$(BIN)/coverage run -m pytest -q
+	$(BIN)/coverage report
+
+bench: $(READY)
+	$(BIN)/python bench/run.py $(B)
+
+docs: $(READY)
+	$(BIN)/python tools/generate_errors.py
+
+format: $(READY)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache .coverage

@@ -1,0 +1,94 @@
+"""Run benchmarks and keep their figures.
+
+``python bench/run.py [coverage|rate|start]`` runs one, or all without an argument. Each is a
+script of its own, so that one cannot warm the caches or raise the memory peak of another:
+``bench/NAME.py --out FILE`` prints its figures for people and writes a flat JSON object.
+The objects are merged into ``bench/results.json``; ``bench/RESULTS.md`` is the same as a table.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import NamedTuple
+
+HERE = Path(__file__).resolve().parent
+NAMES = ("coverage", "rate", "start")
+
+Figure = int | float | str
+
+
+class Row(NamedTuple):
+    """What one key means, and what it should come to."""
+
+    key: str
+    meaning: str
+    goal: str
+
+
+ROWS = (
+    Row("coverage_10m_vs_scan", "coverage of 10 million samples ÷ scanning the same columns", "—"),
+    Row("coverage_100m_vs_scan", "the same for 100 million samples", "≤ 1.8"),
+    Row("coverage_100m_peak_mb", "peak memory of that, MB", "< 600"),
+    Row("receipts_per_s", "receipts of 8-GPU, 3-attempt runs per second, one process", "≥ 1000"),
+    Row("rate_cli_ms", "`tallystick rate` on one run, start to finish, ms", "≤ 200"),
+)
+
+
+def run(name: str) -> dict[str, Figure]:
+    """Run one benchmark in its own process and read what it wrote.
+
+    Raises:
+        subprocess.CalledProcessError: it failed; its own message is on standard error.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "figures.json"
+        subprocess.run([sys.executable, HERE / f"{name}.py", "--out", out], check=True)
+        figures: dict[str, Figure] = json.loads(out.read_bytes())
+    return figures
+
+
+def table(figures: dict[str, Figure]) -> str:
+    """Write the figures as a page; what was not measured is a dash."""
+    lines = [
+        "# Benchmark results",
+        "",
+        "Written by `make bench`; the last run of each benchmark counts. Each script prints the",
+        "floor that its figure is compared with, measured in the same run.",
+        "",
+        "| key | measured | goal | meaning |",
+        "|---|---:|---:|---|",
+    ]
+    lines += [
+        f"| `{row.key}` | {figures.get(row.key, '—')} | {row.goal} | {row.meaning} |"
+        for row in ROWS
+    ]
+    known = {row.key for row in ROWS}
+    extra = [f"| `{key}` | {figures[key]} |" for key in sorted(figures.keys() - known)]
+    if extra:
+        lines += ["", "Beside them:", "", "| key | measured |", "|---|---:|", *extra]
+    return "\n".join(lines) + "\n"
+
+
+def main() -> int:
+    """Run what was asked for, merge, and write both files."""
+    parser = argparse.ArgumentParser(description="Run benchmarks and keep their figures.")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=" ".join(NAMES))
+    names = parser.parse_args().names or NAMES
+    unknown = [name for name in names if name not in NAMES]
+    if unknown:
+        parser.error(f"expected one of {', '.join(NAMES)}, got {unknown[0]}")
+    results = HERE / "results.json"
+    figures: dict[str, Figure] = json.loads(results.read_bytes()) if results.exists() else {}
+    for name in names:
+        print(f"== {name}", flush=True)
+        figures |= run(name)
+        results.write_text(json.dumps(figures, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+        (HERE / "RESULTS.md").write_text(table(figures), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
