@@ -74,7 +74,7 @@ def is_named(label: str, words: Iterable[str]) -> bool:
 
 def _seen(lane: Iterable[Span], words: frozenset[str]) -> Lane:
     return join_equal(
-        Span(start_us, end_us, _seen_label(label, words)) for start_us, end_us, label in lane
+        (start_us, end_us, _seen_label(label, words)) for start_us, end_us, label in lane
     )
 
 

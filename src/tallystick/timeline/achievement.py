@@ -161,17 +161,15 @@ def _saved_before(
     life: Life, restored: Restore, earlier: Container[str], commits: Sequence[Commit]
 ) -> list[int]:
     """Give the steps of valid commits of earlier attempts, and of its own up to the restore."""
-    own = [each for each in commits if each.attempt == life.attempt]
-    others = [each for each in commits if each.attempt in earlier and each not in own]
-    return [
-        0,
-        *(each.step for each in others if each.is_valid()),
-        *(
-            each.step
-            for each in own
-            if each.at_us <= restored.at_us and each.is_valid(restored.at_us)
-        ),
-    ]
+    steps = [0]
+    for commit in commits:
+        if commit.attempt == life.attempt:
+            is_known = commit.at_us <= restored.at_us and commit.is_valid(restored.at_us)
+        else:
+            is_known = commit.attempt in earlier and commit.is_valid()
+        if is_known:
+            steps.append(commit.step)
+    return steps
 
 
 def _restart_loops(attempts: Sequence[Attempt], lives: dict[str, list[Life]]) -> list[Finding]:

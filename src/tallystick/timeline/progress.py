@@ -53,7 +53,7 @@ def progress_lane(attempt: Attempt, lives: Sequence[Life], suspended: IntervalSe
     edges = {*cuts, *(edge for state in states for edge in state[:2])}
     bounds = sorted({*held, *(at_us for at_us in edges if at_us >= begun_us)})
     labels = _labels(bounds, begun_us, states, _work_by_end(lives))
-    lane = join_equal(map(Span, bounds, bounds[1:], labels))
+    lane = join_equal(zip(bounds, bounds[1:], labels, strict=False))
     return overlay(lane, suspended, "waiting:suspended") if suspended else lane
 
 

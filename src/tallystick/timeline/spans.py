@@ -15,29 +15,34 @@ class Span(NamedTuple):
 Lane = tuple[Span, ...]
 
 
-def join_equal(spans: Iterable[Span]) -> Lane:
+def join_equal(spans: Iterable[tuple[int, int, str]]) -> Lane:
     """Join neighbours with the same class and drop what has no length."""
     joined: list[Span] = []
-    for span in spans:
-        if span.start_us >= span.end_us:
+    first_us = last_us = 0
+    current: str | None = None
+    for start_us, end_us, label in spans:
+        if start_us >= end_us:
             continue
-        if joined and joined[-1].label == span.label and joined[-1].end_us == span.start_us:
-            joined[-1] = Span(joined[-1].start_us, span.end_us, span.label)
-        else:
-            joined.append(span)
+        if label != current or start_us != last_us:
+            if current is not None:
+                joined.append(Span(first_us, last_us, current))
+            first_us, current = start_us, label
+        last_us = end_us
+    if current is not None:
+        joined.append(Span(first_us, last_us, current))
     return tuple(joined)
 
 
 def overlay(lane: Iterable[Span], over: Iterable[tuple[int, int]], label: str) -> Lane:
     """Give some stretches of a lane another class, whatever class they had."""
-    result: list[Span] = []
+    result: list[tuple[int, int, str]] = []
     stretches = sorted(over)
     for start_us, end_us, was in lane:
         cursor_us = start_us
         for from_us, to_us in stretches:
             low_us, high_us = max(from_us, cursor_us), min(to_us, end_us)
             if low_us < high_us:
-                result += [Span(cursor_us, low_us, was), Span(low_us, high_us, label)]
+                result += [(cursor_us, low_us, was), (low_us, high_us, label)]
                 cursor_us = high_us
-        result.append(Span(cursor_us, end_us, was))
+        result.append((cursor_us, end_us, was))
     return join_equal(result)
