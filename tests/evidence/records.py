@@ -61,6 +61,13 @@ def by(producer: str, one: Json) -> Json:
     return one | {"producer": {"name": producer}}
 
 
+def of(attempt: str, *records: Json) -> list[Json]:
+    """Have records name another attempt."""
+    return [
+        record(each["kind"], each["at"], each["body"] | {"attempt": attempt}) for each in records
+    ]
+
+
 def line(one: Json) -> bytes:
     """Write a record as a line of evidence, without LF."""
     return json.dumps(one, separators=(",", ":")).encode()

@@ -6,7 +6,7 @@ can be admitted, so that nothing is emitted that ``rate`` would refuse.
 """
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 from tallystick.collectors.collected import Collected, Source
@@ -39,43 +39,28 @@ _BARE_KEYS = frozenset({"kind", "at", "body"})
 def collect_progress(sources: Iterable[Source], observed_us: int) -> Collected:
     """Read event lines: one record each, equal ones once."""
     collected = Collected()
-    digests: dict[tuple[str, str], str] = {}
     for source in sources:
-        for number, line in _lines(source):
+        for place, line in source.lines():
             try:
-                record, digest = _record(line, observed_us)
+                collected.add(_record(line, observed_us), place)
             except RefusedLineError as error:
                 message = f"{error.code}: {error.message}"
-                finding = InputFinding("bad_line", message, line=number, source=source.name)
-                collected.findings.append(finding)
-                continue
-            identity = (record["producer"]["name"], record["id"])
-            if identity not in digests:
-                digests[identity] = digest
-                collected.records.append(record)
-            elif digests[identity] != digest:
-                collected.findings.append(_conflict(record, digest, number, source.name))
+                collected.findings.append(place.finding("bad_line", message))
     if not collected.records and not collected.findings:
         collected.findings.append(InputFinding("no_events", "no event line in any input"))
     return collected
 
 
-def _lines(source: Source) -> Iterator[tuple[int, bytes]]:
-    for number, line in enumerate(source.data.split(b"\n"), start=1):
-        if line.strip(b" \t\r"):
-            yield number, line
-
-
-def _record(line: bytes, observed_us: int) -> tuple[dict[str, Any], str]:
-    """Give the record of a line and its digest."""
+def _record(line: bytes, observed_us: int) -> dict[str, Any]:
     try:
         event = json.loads(line.decode(), object_pairs_hook=_without_duplicates)
         if isinstance(event, dict) and "kind" in event and event.keys() <= _BARE_KEYS:
             event = _bare_record(event, observed_us)
-        digest = read_line(json.dumps(event).encode()).digest
+        read_line(json.dumps(event).encode())
     except (ValueError, RecursionError) as error:
         raise RefusedLineError("bad_json", f"expected JSON, got {error}") from error
-    return event, digest
+    assert isinstance(event, dict), "only objects are admitted"
+    return event
 
 
 def _bare_record(event: dict[str, Any], observed_us: int) -> dict[str, Any]:
@@ -106,10 +91,3 @@ def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(event) != len(pairs):
         raise RefusedLineError("duplicate_key", "a key stands twice in one object")
     return event
-
-
-def _conflict(record: dict[str, Any], digest: str, line: int, source: str) -> InputFinding:
-    message = (
-        f"record {record['id']} of {record['producer']['name']} came before, with other content"
-    )
-    return InputFinding("record_conflict", message, line=line, source=source, digest=digest)

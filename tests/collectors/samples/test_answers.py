@@ -451,3 +451,17 @@ def test_order_and_repetition_of_inputs_change_no_record(
     assert ids == {record["id"] for record in collect(*texts).records}
     assert len(collected.records) == 3
     assert codes(collected) == ["value_conflict"]
+
+
+@pytest.mark.parametrize(
+    ("labels", "code"), [({}, "no_uuid"), ({"gpu": "0"}, "no_uuid"), ({"UUID": U0}, "no_metric")]
+)
+def test_the_result_of_an_expression_is_no_series_of_a_device(
+    labels: dict[str, str], code: str
+) -> None:
+    """A sum over devices names no board; a rate of one names no metric."""
+    series = {"metric": labels, "values": [1], "timestamps": [1770000000000]}
+
+    collected = collect(json.dumps(series))
+
+    assert (collected.records, codes(collected)) == ([], [code])

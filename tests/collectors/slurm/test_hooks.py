@@ -405,3 +405,15 @@ def test_a_hook_comment_may_name_the_run(collect: Collect, hook: Hook) -> None:
     dump = hook("Prolog", "1770000101.0", SLURM_JOB_COMMENT="tallystick.run=r-9")
 
     assert collect(dump).started[key(1770000101)]["run"] == "r-9"
+
+
+def test_an_environment_that_names_no_hook_is_bad(collect: Collect, hook: Hook) -> None:
+    """Without the first line nothing says which hook it was, or whether it was one."""
+    story = collect(hook("Prolog", "1770000101.0").partition("\n")[2])
+
+    assert (story.records, story.codes) == ([], ["bad_hook"])
+
+
+def test_assignments_without_slurm_are_no_environment_of_a_job(collect: Collect) -> None:
+    """A file of settings is nothing that this collector reads."""
+    assert collect("PATH=/bin\nHOME=/root\n").codes == ["unrecognised_input"]

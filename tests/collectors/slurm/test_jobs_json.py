@@ -292,3 +292,19 @@ def test_a_controller_exit_as_an_object_is_read(collect: Collect) -> None:
 def test_deep_nesting_is_told(collect: Collect) -> None:
     """A document that no reader can follow is one finding."""
     assert collect('{"jobs":' + "[" * 100_000).codes == ["bad_json"]
+
+
+def test_a_number_may_be_stated_as_digits(collect: Collect) -> None:
+    """Later parsers write some numbers as text."""
+    story = collect(document({"job_id": "1"}))
+
+    assert list(story.started) == [KEY]
+
+
+def test_a_resource_without_a_type_counts_nothing(collect: Collect) -> None:
+    """An entry that does not say what it is cannot be GPUs."""
+    tres = {"allocated": [{"name": "gpu", "count": 4}, {"type": "gres", "name": "gpu", "count": 2}]}
+
+    story = collect(document({"tres": tres}))
+
+    assert story.started[KEY]["gpu_count"] == 2

@@ -131,3 +131,8 @@ def test_an_array_task_that_waits_shows_its_bracket(collect: Collect) -> None:
     data = JOB.replace("JobId=1", "JobId=1 ArrayJobId=9 ArrayTaskId=2-3%2")
 
     assert collect(data).started[KEY]["job_id"] == "9_[2-3%2]"
+
+
+def test_space_before_the_first_job_does_not_hide_it(collect: Collect) -> None:
+    """A print that was pasted with its indent is the same print."""
+    assert collect("\n  " + JOB).kinds == collect(JOB).kinds

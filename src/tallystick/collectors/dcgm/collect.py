@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from datetime import tzinfo
 from typing import Any
 
-from tallystick.collectors.collected import Collected, Source
+from tallystick.collectors.collected import Collected, Place, Source
+from tallystick.collectors.dcgm.ctime import instants_us, pairs_that_last
 from tallystick.collectors.dcgm.inventory import DeviceMap, printed_devices, recorded_devices
-from tallystick.collectors.dcgm.local_time import instants_us, pairs_that_last
 from tallystick.collectors.dcgm.report import GpuBlock, Report, read_report
 from tallystick.collectors.dcgm.values import known, read_values
 from tallystick.core.finding import InputFinding
@@ -43,7 +43,7 @@ _Problem = tuple[str, str]  # Code and message.
 
 @dataclass(slots=True)
 class _Inputs:
-    reports: list[tuple[str, Report]] = field(default_factory=list)
+    reports: list[tuple[Place, Report]] = field(default_factory=list)
     records: list[Record] = field(default_factory=list)
     findings: list[InputFinding] = field(default_factory=list)
 
@@ -52,20 +52,16 @@ def collect_dcgm(sources: Iterable[Source], options: DcgmOptions) -> Collected:
     """Read statistics, device lists and inventory records, in any order."""
     inputs = _read(sources)
     devices = _devices(inputs, options)
-    records: dict[str, dict[str, Any]] = {}
-    findings = inputs.findings
-    for source, report in inputs.reports:
+    collected = Collected(findings=inputs.findings)
+    for place, report in inputs.reports:
         for block in report.blocks:
             record, problems = _record(block, devices, options)
             if record is not None:
-                records.setdefault(record["id"], record)
-            findings.extend(_finding(problem, block, source) for problem in problems)
-    return Collected(list(records.values()), findings)
-
-
-def _finding(problem: _Problem, block: GpuBlock, source: str) -> InputFinding:
-    code, message = problem
-    return InputFinding(code, f"GPU {block.index}: {message}", line=block.line, source=source)
+                collected.add(record)
+            there = place.on_line(block.line)
+            for code, message in problems:
+                collected.findings.append(there.finding(code, f"GPU {block.index}: {message}"))
+    return collected
 
 
 def _read(sources: Iterable[Source]) -> _Inputs:
@@ -73,38 +69,39 @@ def _read(sources: Iterable[Source]) -> _Inputs:
     for source in sources:
         if source.data.lstrip().startswith(b"{"):
             _read_evidence(source, inputs)
-            continue
-        report = read_report(source.data.decode("utf-8-sig", errors="replace"))
-        inputs.reports.append((source.name, report))
-        for line, text in report.errors:
-            inputs.findings.append(InputFinding("dcgm_error", text, line=line, source=source.name))
-        if report.is_empty:
-            message = "expected job statistics, a device list or inventory records"
-            inputs.findings.append(InputFinding("unrecognised_input", message, source=source.name))
+        else:
+            _read_report(source, inputs)
     _look_for_blocks(inputs)
     return inputs
 
 
 def _read_evidence(source: Source, inputs: _Inputs) -> None:
-    for number, line in enumerate(source.data.split(b"\n"), start=1):
-        if not line.strip():
-            continue
+    for place, line in source.lines():
         try:
             inputs.records.append(read_line(line))
         except RefusedLineError as error:
             message = f"{error.code}: {error.message}"
-            finding = InputFinding("bad_line", message, line=number, source=source.name)
-            inputs.findings.append(finding)
+            inputs.findings.append(place.finding("bad_line", message))
+
+
+def _read_report(source: Source, inputs: _Inputs) -> None:
+    report = read_report(source.data.decode("utf-8-sig", errors="replace"))
+    inputs.reports.append((source.place, report))
+    for line, text in report.errors:
+        inputs.findings.append(source.place.on_line(line).finding("dcgm_error", text))
+    if report.is_empty:
+        message = "expected job statistics, a device list or inventory records"
+        inputs.findings.append(source.place.finding("unrecognised_input", message))
 
 
 def _look_for_blocks(inputs: _Inputs) -> None:
     """A summary is a sum over GPUs, so statistics without a block say nothing of any (r26)."""
     if any(report.blocks for _, report in inputs.reports):
         return
-    for source, report in inputs.reports:
+    for place, report in inputs.reports:
         if report.has_statistics:
             message = "no block of a GPU: dcgmi prints them with -v, and none under MIG"
-            inputs.findings.append(InputFinding("no_gpu_block", message, source=source))
+            inputs.findings.append(place.finding("no_gpu_block", message))
     if not inputs.findings:
         inputs.findings.append(InputFinding("no_gpu_block", "no job statistics in any input"))
 

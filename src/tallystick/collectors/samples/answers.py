@@ -8,7 +8,7 @@ both. Times are seconds in answers and milliseconds in export lines.
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from tallystick.collectors.collected import Collected, Source
+from tallystick.collectors.collected import Collected, Place, Source
 from tallystick.collectors.samples.number_text import (
     MILLISECONDS,
     SECONDS,
@@ -17,7 +17,7 @@ from tallystick.collectors.samples.number_text import (
     read_json,
     value_text,
 )
-from tallystick.collectors.samples.series import Merge, Place, Sample, SampleOptions
+from tallystick.collectors.samples.series import Merge, Sample, SampleOptions
 
 _SERIES_TYPES = ("matrix", "vector")
 
@@ -34,8 +34,7 @@ def collect_victoriametrics(sources: Iterable[Source], options: SampleOptions) -
 
 def _collect(sources: Iterable[Source], merge: Merge) -> Collected:
     for source in sources:
-        for line, document in _documents(source, merge):
-            place = Place(source.name, line)
+        for place, document in _documents(source, merge):
             if isinstance(document, dict) and "status" in document:
                 _add_answer(document, place, merge)
             elif isinstance(document, dict) and "timestamps" in document:
@@ -46,35 +45,35 @@ def _collect(sources: Iterable[Source], merge: Merge) -> Collected:
     return merge.collected()
 
 
-def _documents(source: Source, merge: Merge) -> Iterator[tuple[int, Any]]:
-    """Give the JSON values of an input with their lines: the whole of it, or one a line."""
+def _documents(source: Source, merge: Merge) -> Iterator[tuple[Place, Any]]:
+    """Give the JSON values of an input with their places: the whole of it, or one a line."""
     text = source.data.decode("utf-8-sig", errors="replace")
     try:
         document = read_json(text)
     except (ValueError, RecursionError) as error:
-        yield from _line_documents(text, _reason(error), source.name, merge)
+        yield from _line_documents(text, _reason(error), source.place, merge)
     else:
         leading = text[: len(text) - len(text.lstrip())]
-        yield leading.count("\n") + 1, document
+        yield source.place.on_line(leading.count("\n") + 1), document
 
 
-def _line_documents(text: str, reason: str, source: str, merge: Merge) -> Iterator[tuple[int, Any]]:
+def _line_documents(
+    text: str, reason: str, place: Place, merge: Merge
+) -> Iterator[tuple[Place, Any]]:
     lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
     if not lines:
-        merge.findings.append(Place(source).finding("no_samples", "the input is empty"))
+        merge.findings.append(place.finding("no_samples", "the input is empty"))
         return
     if not any(line.startswith('{"') for _, line in lines):
-        merge.findings.append(
-            Place(source).finding("unrecognised_input", f"expected JSON: {reason}")
-        )
+        merge.findings.append(place.finding("unrecognised_input", f"expected JSON: {reason}"))
         return
     for number, line in lines:
         try:
             document = read_json(line)
         except (ValueError, RecursionError) as error:
-            merge.findings.append(Place(source, number).finding("bad_line", _reason(error)))
+            merge.findings.append(place.on_line(number).finding("bad_line", _reason(error)))
         else:
-            yield number, document
+            yield place.on_line(number), document
 
 
 def _reason(error: Exception) -> str:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from tallystick.collectors.collected import Collected, Source
+from tallystick.collectors.collected import Collected, Place, Source
 from tallystick.collectors.samples.number_text import (
     MILLISECONDS,
     BadSampleError,
@@ -17,7 +17,7 @@ from tallystick.collectors.samples.number_text import (
     instant_us,
     value_text,
 )
-from tallystick.collectors.samples.series import Merge, Place, SampleOptions
+from tallystick.collectors.samples.series import Merge, SampleOptions
 
 _NAME = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
 _LABELLED = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*\s*\{")
@@ -58,7 +58,7 @@ def _add_page(source: Source, merge: Merge) -> None:
         bare = line.strip()
         if not bare or bare.startswith("#"):
             continue
-        place = Place(source.name, number)
+        place = source.place.on_line(number)
         has_series = has_series or _LABELLED.match(bare) is not None
         try:
             exposed = read_exposed(bare)
@@ -74,19 +74,19 @@ def _add_page(source: Source, merge: Merge) -> None:
             merge.add(exposed.labels, [(at_us, value)], place)
     if untimed:
         message = f"{len(untimed)} lines state no time and --at is not given"
-        merge.findings.append(Place(source.name, untimed[0]).finding("time_unknown", message))
+        merge.findings.append(source.place.on_line(untimed[0]).finding("time_unknown", message))
     if not has_series:
-        _add_empty_page(source.name, text, merge)
+        _add_empty_page(source.place, text, merge)
 
 
-def _add_empty_page(source: str, text: str, merge: Merge) -> None:
+def _add_empty_page(place: Place, text: str, merge: Merge) -> None:
     at_us = merge.options.at_us
     if text.lstrip().startswith(_JSON) or "\0" in text:
         message = "expected a page of text, got JSON or binary data"
-        merge.findings.append(Place(source).finding("unrecognised_input", message))
+        merge.findings.append(place.finding("unrecognised_input", message))
     elif at_us is None:
         message = "the page has no series and --at does not say when it was read"
-        merge.findings.append(Place(source).finding("time_unknown", message))
+        merge.findings.append(place.finding("time_unknown", message))
     else:
         merge.add_failure(at_us, at_us, "page without series")
 

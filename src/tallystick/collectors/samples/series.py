@@ -12,7 +12,7 @@ from decimal import Decimal, InvalidOperation
 from itertools import groupby
 from typing import Any
 
-from tallystick.collectors.collected import Collected
+from tallystick.collectors.collected import Collected, Place
 from tallystick.core.finding import InputFinding
 from tallystick.core.instant import format_instant
 from tallystick.evidence.draft import draft_record
@@ -40,18 +40,6 @@ class SampleOptions:
     observed_us: int
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where something stood: an input, and a line of it where it has lines."""
-
-    source: str
-    line: int | None = None
-
-    def finding(self, code: str, message: str) -> InputFinding:
-        """Make a finding about this place."""
-        return InputFinding(code, message, line=self.line, source=self.source)
-
-
 @dataclass(slots=True)
 class Merge:
     """All samples of a call, gathered over inputs and label sets."""
@@ -65,19 +53,20 @@ class Merge:
 
     def add(self, labels: Mapping[str, Any], samples: Iterable[Sample], place: Place) -> None:
         """Take the samples of one label set."""
-        metric = labels.get("__name__")
-        if not isinstance(metric, str) or not metric or not metric.isprintable():
-            message = "a series has no metric name: it is the result of an expression"
-            self.findings.append(place.finding("no_metric", message))
-        elif metric == "up":
+        metric, gpu = _metric(labels), device_uuid(labels)
+        if metric == "up":
             target = frozenset((name, str(value)) for name, value in labels.items())
             self._targets.setdefault(target, set()).update(samples)
-        elif not metric.startswith("scrape_"):
-            gpu = device_uuid(labels)
-            if gpu is None:
-                self.findings.append(place.finding("no_uuid", f"{metric} names no device UUID"))
-            else:
-                self._devices.setdefault((gpu, metric), set()).update(samples)
+        elif metric is not None and metric.startswith("scrape_"):
+            return  # What a server says of its own scrapes.
+        elif gpu is None:
+            message = f"{metric or 'a series without a metric'} names no device UUID"
+            self.findings.append(place.finding("no_uuid", message))
+        elif metric is None:
+            message = "a series has no metric name: it is the result of an expression"
+            self.findings.append(place.finding("no_metric", message))
+        else:
+            self._devices.setdefault((gpu, metric), set()).update(samples)
 
     def add_failure(self, start_us: int, end_us: int, reason: str) -> None:
         """Take a stretch over which the target was not reached."""
@@ -125,6 +114,11 @@ class Merge:
     def _record(self, kind: str, body: dict[str, Any]) -> dict[str, Any]:
         observed_us = self.options.observed_us
         return draft_record(kind, body, producer=self.producer, at_us=None, observed_us=observed_us)
+
+
+def _metric(labels: Mapping[str, Any]) -> str | None:
+    metric = labels.get("__name__")
+    return metric if isinstance(metric, str) and metric and metric.isprintable() else None
 
 
 def device_uuid(labels: Mapping[str, Any]) -> str | None:

@@ -6,7 +6,7 @@ from itertools import chain
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from tallystick.collectors.collected import Collected, Source
+from tallystick.collectors.collected import Collected, Place, Source
 from tallystick.collectors.slurm import jobs_json, psv, scontrol
 from tallystick.collectors.slurm.attempts import (
     Output,
@@ -22,10 +22,9 @@ from tallystick.collectors.slurm.json_text import NotJsonError, part, read_json,
 from tallystick.collectors.slurm.options import SlurmOptions, check_options
 from tallystick.collectors.slurm.passed import read_evidence
 from tallystick.collectors.slurm.recognise import InputKind, decode, recognise, spell_out
-from tallystick.collectors.slurm.row import JobRow, Place
+from tallystick.collectors.slurm.row import JobRow
 from tallystick.core.canonical import canonical_bytes, sha256_digest
 from tallystick.core.finding import InputFinding
-from tallystick.evidence.record import content_digest
 
 _Read = JobRow | HookCall | Output
 
@@ -66,8 +65,8 @@ def collect_slurm(sources: Sequence[Source], options: SlurmOptions) -> Collected
 def _read_sources(sources: Sequence[Source], zone: ZoneInfo) -> _Inputs:
     inputs = _Inputs()
     seen: set[str] = set()
-    for file, source in enumerate(sources, start=1):
-        for item in _read_source(decode(source.data), Place(file, source.name), zone):
+    for source in sources:
+        for item in _read_source(source, zone):
             if isinstance(item, JobRow):
                 if _is_new(seen, [item.origin, item.raw]):
                     inputs.rows.append(item)
@@ -86,12 +85,13 @@ def _is_new(seen: set[str], content: Any) -> bool:
     return is_new
 
 
-def _read_source(text: str, place: Place, zone: ZoneInfo) -> Iterator[_Read]:
+def _read_source(source: Source, zone: ZoneInfo) -> Iterator[_Read]:
+    text, place = decode(source.data), source.place
     kind = recognise(text)
     if kind is InputKind.HOOK:
         yield from _read_dump(text, place)
     elif kind is InputKind.EVIDENCE:
-        yield from read_evidence(text, place)
+        yield from read_evidence(source)
     elif kind is InputKind.JSON:
         yield from _read_document(text, place)
     elif kind is InputKind.SCONTROL:
@@ -126,7 +126,7 @@ def _read_table(text: str, place: Place, zone: ZoneInfo) -> Iterator[_Read]:
     for number, line in lines:
         if not line.strip("\r\t ") or line.removesuffix("\r") == header.text:
             continue  # The header comes again where outputs were put behind one another.
-        there = Place(place.file, place.source, number)
+        there = place.on_line(number)
         try:
             fields = psv.split_row(header, line)
             if not psv.is_step(fields):
@@ -137,7 +137,7 @@ def _read_table(text: str, place: Place, zone: ZoneInfo) -> Iterator[_Read]:
 
 def _read_scontrol(text: str, place: Place, zone: ZoneInfo) -> Iterator[_Read]:
     for number, lines in scontrol.split_jobs(text):
-        there = Place(place.file, place.source, number)
+        there = place.on_line(number)
         try:
             yield scontrol.read_job(scontrol.split_fields(lines), there, zone)
         except BadRowError as error:
@@ -183,21 +183,12 @@ def _foreign_clusters(rows: Iterable[JobRow], cluster: str) -> Iterator[InputFin
 
 
 def _collect(outputs: Iterable[Output]) -> Collected:
-    """Keep each record once; of two with one identity and other content the first stays (r2)."""
     collected = Collected()
-    digests: dict[tuple[str, str], str] = {}
     for output in outputs:
         if isinstance(output, InputFinding):
             collected.findings.append(output)
-            continue
-        identity = (output["producer"]["name"], output["id"])
-        digest = content_digest(output)
-        if identity not in digests:
-            collected.records.append(output)
-        elif digests[identity] != digest:
-            message = f"record {identity[1]} of {identity[0]} came before with other content"
-            collected.findings.append(InputFinding("record_conflict", message, digest=digest))
-        digests.setdefault(identity, digest)
+        else:
+            collected.add(output)
     if not collected.records and not collected.findings:
         message = "the inputs hold no job and no hook of a node: nothing was collected"
         collected.findings.append(InputFinding("nothing_collected", message))

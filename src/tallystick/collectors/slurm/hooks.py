@@ -11,8 +11,10 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
+from tallystick.collectors.collected import Place
 from tallystick.collectors.slurm.errors import BadHookError
-from tallystick.collectors.slurm.row import Place, stated_run
+from tallystick.collectors.slurm.row import stated_run
+from tallystick.collectors.slurm.times import EPOCH_MAX_S, NO_TIMES
 from tallystick.core.instant import SECOND_US
 
 Phase = Literal["prolog", "epilog"]
@@ -25,8 +27,6 @@ _UUID = re.compile(r"(?:GPU|MIG)-[^\s,]+")
 _INDEX = re.compile(r"([0-9]{1,6})(?:-([0-9]{1,6}))?")
 _NODE = re.compile(r"[^\s\\\ufffd]+")
 _NODE_BYTES_MAX = 80  # An attempt key has 200 bytes for cluster, job, node and time.
-_EPOCH_MAX_S = 253402300799
-_NO_TIMES = frozenset({"", "0", "4294967294", "4294967295"})
 
 _NODE_CONTEXTS: dict[str, Phase] = {"prolog_slurmd": "prolog", "epilog_slurmd": "epilog"}
 _CONTROLLER_CONTEXTS = frozenset({"prolog_slurmctld", "epilog_slurmctld"})
@@ -148,14 +148,14 @@ def _phase(name: str, env: dict[str, str]) -> Phase | None:
 
 def _epoch_us(text: str) -> int | None:
     match = _EPOCH.fullmatch(text)
-    if match is None or int(match[1]) > _EPOCH_MAX_S:
+    if match is None or int(match[1]) > EPOCH_MAX_S:
         return None
     return int(match[1]) * SECOND_US + int((match[2] or "")[:6].ljust(6, "0"))
 
 
 def _stated_start(text: str) -> int | None:
     match = _EPOCH.fullmatch(text)
-    if match is None or text in _NO_TIMES or int(match[1]) > _EPOCH_MAX_S:
+    if match is None or int(match[1]) in NO_TIMES or int(match[1]) > EPOCH_MAX_S:
         return None
     return int(match[1])
 

@@ -9,12 +9,12 @@ decides one thing only: up to v0.0.39 a status SUCCESS says nothing about the ex
 import re
 from typing import Any
 
+from tallystick.collectors.collected import Place
 from tallystick.collectors.slurm.controller import claims_of
 from tallystick.collectors.slurm.errors import BadRowError
 from tallystick.collectors.slurm.hostlist import expand_hosts
 from tallystick.collectors.slurm.json_text import first, part, read_number, read_text
-from tallystick.collectors.slurm.localtime import read_epoch
-from tallystick.collectors.slurm.row import JobRow, Place, shown_id, stated_run
+from tallystick.collectors.slurm.row import JobRow, shown_id, stated_run
 from tallystick.collectors.slurm.states import (
     Exit,
     State,
@@ -23,6 +23,7 @@ from tallystick.collectors.slurm.states import (
     stated_exit,
     wait_status,
 )
+from tallystick.collectors.slurm.times import read_epoch
 from tallystick.collectors.slurm.tres import Tres, parse_tres
 
 _VERSION = re.compile(r"v0\.0\.([0-9]{1,4})")

@@ -10,8 +10,8 @@ from tallystick.collectors.slurm.errors import (
     BadGpuTypeError,
     BadZoneError,
 )
+from tallystick.core.vocabulary import CAPACITIES
 
-_CAPACITIES = ("spot", "on_demand", "reserved", "unknown")
 _CLUSTER_BYTES_MAX = 64  # An attempt key has 200 bytes for cluster, job, node and time.
 
 
@@ -58,7 +58,7 @@ def check_options(options: SlurmOptions) -> ZoneInfo:
     if not _is_plain(options.cluster) or len(options.cluster.encode()) > _CLUSTER_BYTES_MAX:
         raise BadClusterError(options.cluster)
     for partition, word in options.capacity:
-        if word not in _CAPACITIES:
+        if word not in CAPACITIES:
             raise BadCapacityError(partition, word)
     if options.gpus_per_node is not None and options.gpus_per_node < 1:
         raise BadGpusPerNodeError(options.gpus_per_node)

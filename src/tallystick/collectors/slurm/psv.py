@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from zoneinfo import ZoneInfo
 
+from tallystick.collectors.collected import Place
 from tallystick.collectors.slurm.errors import BadRowError
 from tallystick.collectors.slurm.hostlist import expand_hosts
-from tallystick.collectors.slurm.localtime import read_duration, read_time, settle
-from tallystick.collectors.slurm.row import JobRow, Place, stated_run
+from tallystick.collectors.slurm.row import JobRow, stated_run
 from tallystick.collectors.slurm.sacct_fields import (
     FREE_TEXT,
     IDENTITY,
@@ -21,6 +21,7 @@ from tallystick.collectors.slurm.sacct_fields import (
     TAKES_SURPLUS,
 )
 from tallystick.collectors.slurm.states import read_exit, read_state
+from tallystick.collectors.slurm.times import read_duration, read_time, settle
 from tallystick.collectors.slurm.tres import parse_tres
 
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9]*")

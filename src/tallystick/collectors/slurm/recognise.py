@@ -6,13 +6,15 @@ from enum import Enum
 from tallystick.collectors.slurm.psv import read_header
 
 _BOM = "\ufeff"
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
+_SLURM_VARIABLE = re.compile(r"^SLURM_[A-Z_]+=", re.MULTILINE)
 _EVIDENCE_LINE = re.compile(r'^[ \t]*\{.*"tallystick\.evidence/', re.MULTILINE)
 
 
 class InputKind(Enum):
     """What an input is."""
 
-    HOOK = "a hook dump"
+    HOOK = "a hook dump, or an environment that does not say of which hook"
     EVIDENCE = "evidence lines"
     JSON = "JSON"
     SCONTROL = "scontrol show job"
@@ -42,6 +44,8 @@ def recognise(text: str) -> InputKind:
         return InputKind.SCONTROL
     if read_header(begin.partition("\n")[0]) is not None:
         return InputKind.TABLE
+    if _VARIABLE.match(begin) and _SLURM_VARIABLE.search(begin):
+        return InputKind.HOOK
     return InputKind.UNKNOWN
 
 

@@ -5,26 +5,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from tallystick.collectors.collected import Place
 from tallystick.collectors.slurm.states import Exit, State
 from tallystick.collectors.slurm.tres import Tres
-from tallystick.core.finding import InputFinding
 
 Origin = Literal["accounting", "controller"]
 
 _RUN = re.compile(r"(?<!\S)tallystick\.run=([^\s;,]{1,200})")
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where in the inputs something stands: which file, by what name, on which line."""
-
-    file: int
-    source: str
-    line: int | None = None
-
-    def finding(self, code: str, message: str) -> InputFinding:
-        """Make a finding about this place."""
-        return InputFinding(code, message, line=self.line, file=self.file, source=self.source)
 
 
 @dataclass(frozen=True, slots=True)

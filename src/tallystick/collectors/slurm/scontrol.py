@@ -8,12 +8,13 @@ import re
 from collections.abc import Iterator
 from zoneinfo import ZoneInfo
 
+from tallystick.collectors.collected import Place
 from tallystick.collectors.slurm.controller import claims_of
 from tallystick.collectors.slurm.errors import BadRowError
 from tallystick.collectors.slurm.hostlist import expand_hosts
-from tallystick.collectors.slurm.localtime import Meanings, read_duration, read_time, settle
-from tallystick.collectors.slurm.row import JobRow, Place, shown_id, stated_run
+from tallystick.collectors.slurm.row import JobRow, shown_id, stated_run
 from tallystick.collectors.slurm.states import RUNNING, SUSPENDED, read_exit, read_state
+from tallystick.collectors.slurm.times import Meanings, read_duration, read_time, settle
 from tallystick.collectors.slurm.tres import parse_tres
 
 _FIELD = re.compile(r"(?:^|\s)([A-Z][A-Za-z0-9_/:]*)=")
@@ -45,14 +46,13 @@ def split_jobs(text: str) -> Iterator[tuple[int, list[str]]]:
     lines: list[str] = []
     begin = 1
     for number, line in enumerate(text.split("\n"), start=1):
-        if line.startswith("JobId="):
+        if line.lstrip(" \t").startswith("JobId="):
             if lines:
                 yield begin, lines
             begin, lines = number, []
-        if line.strip() and (lines or line.startswith("JobId=")):
+        if line.strip():
             lines.append(line.removesuffix("\r"))
-    if lines:
-        yield begin, lines
+    yield begin, lines
 
 
 def split_fields(lines: list[str]) -> dict[str, str]:

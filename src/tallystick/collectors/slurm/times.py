@@ -1,23 +1,25 @@
 """Times as Slurm prints them: epoch seconds, or local times mostly without an offset.
 
-A local time has two meanings in the hour that a clock repeats, and none in the hour that it
-skips. Every meaning is kept until a whole row decides which one holds (r7).
+Every meaning of a local time is kept until a whole row decides which one holds (r7).
 """
 
 import re
-from datetime import UTC, datetime
+from collections.abc import Iterable
+from datetime import datetime
 from itertools import product
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
+from tallystick.collectors.local_time import epoch_s, moments_s
 from tallystick.collectors.slurm.errors import BadRowError
 
+NO_TIMES = frozenset({0, 4294967294, 4294967295})  # What Slurm writes for "nobody knows".
+EPOCH_MAX_S = 253402300799  # The last second of the year 9999.
+
 _ABSENT = frozenset({"", "unknown", "none", "n/a", "(null)"})
-_NO_TIMES = frozenset({0, 4294967294, 4294967295})
-_EPOCH_MAX_S = 253402300799  # The last second of the year 9999.
 _EPOCH = re.compile(r"[0-9]{1,12}")
 _LOCAL = re.compile(
-    r"([0-9]{4}-[0-9]{2}-[0-9]{2})[T ]([0-9]{2}:[0-9]{2}:[0-9]{2})"
+    r"([0-9]{4}-[0-9]{2}-[0-9]{2})[T ]((?:[01][0-9]|2[0-3]):[0-9]{2}:[0-9]{2})"
     r"(Z|[+-][0-9]{2}:?[0-9]{2})?"
 )
 _DURATION = re.compile(r"(?:([0-9]{1,9})-)?([0-9]{1,9}):([0-5]?[0-9]):([0-5]?[0-9])(?:\.[0-9]+)?")
@@ -45,16 +47,16 @@ def read_time(subject: str, text: str, zone: ZoneInfo) -> Meanings:
     if stripped.lower() in _ABSENT:
         return ()
     if _EPOCH.fullmatch(stripped):
-        return _known(subject, stripped, {int(stripped)})
+        return _known(subject, stripped, [int(stripped)])
     match = _LOCAL.fullmatch(stripped)
     if match is None:
         raise BadRowError(subject, "a time", text)
     day, clock, offset = match.groups()
     try:
         moment = datetime.fromisoformat(f"{day}T{clock}{offset or ''}")
-        meanings = _epochs(moment, zone)
-    except (ValueError, OverflowError) as error:
+    except ValueError as error:
         raise BadRowError(subject, "a time", text) from error
+    meanings = moments_s(moment, zone) if moment.tzinfo is None else (epoch_s(moment),)
     if not meanings:
         raise BadRowError(subject, f"a time that exists in {zone.key}", text)
     return _known(subject, text, meanings)
@@ -68,29 +70,14 @@ def read_epoch(subject: str, number: int | None) -> int | None:
     """
     if number is None:
         return None
-    return next(iter(_known(subject, str(number), {number})), None)
+    return next(iter(_known(subject, str(number), [number])), None)
 
 
-def _known(subject: str, text: str, epochs: set[int]) -> Meanings:
-    if any(not 0 <= epoch <= _EPOCH_MAX_S for epoch in epochs):
+def _known(subject: str, text: str, epochs: Iterable[int]) -> Meanings:
+    known = tuple(epoch for epoch in epochs if epoch not in NO_TIMES)
+    if any(not 0 < epoch <= EPOCH_MAX_S for epoch in known):
         raise BadRowError(subject, "a time from 1970 to 9999", text)
-    return tuple(sorted(epochs - _NO_TIMES))
-
-
-def _epochs(moment: datetime, zone: ZoneInfo) -> set[int]:
-    if moment.tzinfo is not None:
-        return {_epoch_s(moment)}
-    epochs = set()
-    for fold in (0, 1):
-        utc = moment.replace(tzinfo=zone, fold=fold).astimezone(UTC)
-        if utc.astimezone(zone).replace(tzinfo=None, fold=0) == moment:
-            epochs.add(_epoch_s(utc))
-    return epochs
-
-
-def _epoch_s(moment: datetime) -> int:
-    elapsed = moment - datetime(1970, 1, 1, tzinfo=UTC)
-    return elapsed.days * 86400 + elapsed.seconds
+    return known
 
 
 def read_duration(text: str) -> int | None:

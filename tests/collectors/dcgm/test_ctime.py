@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tallystick.collectors.dcgm.local_time import instants_us, pairs_that_last
+from tallystick.collectors.dcgm.ctime import instants_us, pairs_that_last
 from tallystick.core.instant import parse_instant
 
 BERLIN = ZoneInfo("Europe/Berlin")

@@ -1,0 +1,192 @@
+"""Admission: each fact once, and what is refused or contradicted leaves a finding."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tallystick.evidence.admission import Evidence, SequenceGap, admit
+from tests.evidence.records import (
+    Json,
+    by,
+    evidence,
+    line,
+    numbered,
+    record,
+    started,
+    step,
+)
+
+STEP = step("00:10", 7)
+CHANGED = STEP | {"body": STEP["body"] | {"step": 8}}
+
+
+def codes(found: Evidence) -> list[tuple[str, int | None, int | None]]:
+    """Give the code, file and line of each finding."""
+    return [(each.code, each.file, each.line) for each in found.findings]
+
+
+def test_lines_and_files_are_counted_from_one() -> None:
+    """A finding names the place of the file and the line within it (rule 1)."""
+    found = admit([[line(STEP)], [b"x", line(STEP), b"y"]])
+
+    assert codes(found) == [("bad_json", 2, 1), ("bad_json", 2, 3)]
+
+
+def test_a_line_of_nothing_is_skipped_and_counted() -> None:
+    """Spaces, tabs and CR alone are no line, and the next one keeps its number (rule 1)."""
+    found = admit([[b"", b" \t\r", b"x", b"\r"]])
+
+    assert codes(found) == [("bad_json", 1, 3)]
+
+
+def test_a_line_may_end_in_cr() -> None:
+    """Files from Windows are read: CR before LF is white space."""
+    found = admit([[line(STEP) + b"\r"]])
+
+    assert (len(found.records), codes(found)) == (1, [])
+
+
+def test_a_vertical_tab_is_no_blank() -> None:
+    """Other white space is not skipped."""
+    assert codes(admit([[b"\x0b"]])) == [("bad_json", 1, 1)]
+
+
+def test_a_line_too_long_to_be_held_is_refused() -> None:
+    """It comes as None, is a finding, and the rest goes on."""
+    found = admit([[None, line(STEP)]])
+
+    assert codes(found) == [("bad_json", 1, 1)]
+    assert len(found.records) == 1
+
+
+def test_an_equal_delivery_adds_nothing() -> None:
+    """A hook that fires twice is one fact and no finding (rule 2)."""
+    again = numbered(STEP | {"observed": "2026-03-02T00:00:00.000000Z"}, 3)
+
+    found = evidence(STEP, again, STEP)
+
+    assert (len(found.records), codes(found)) == (1, [])
+
+
+def test_in_a_conflict_the_first_stays() -> None:
+    """One identity with other content is a finding with its line and digest (rule 3)."""
+    found = evidence(STEP, CHANGED, STEP, CHANGED)
+
+    (kept,) = found.records
+    assert kept.digest == evidence(STEP).records[0].digest
+    assert codes(found) == [("record_conflict", 1, 2), ("record_conflict", 1, 4)]
+    assert {each.digest for each in found.findings} == {evidence(CHANGED).records[0].digest}
+
+
+def test_the_order_of_files_settles_a_conflict() -> None:
+    """Files come in the order given, then lines (rule 3)."""
+    found = admit([[line(CHANGED)], [line(STEP)]])
+
+    assert found.records[0].digest == evidence(CHANGED).records[0].digest
+    assert codes(found) == [("record_conflict", 2, 1)]
+
+
+def test_another_producer_may_use_the_same_id() -> None:
+    """Identity is the producer's name and the id together."""
+    found = evidence(STEP, by("another", CHANGED))
+
+    assert (len(found.records), codes(found)) == (2, [])
+
+
+def test_findings_stand_in_input_order() -> None:
+    """Refusals and conflicts come as the lines do (rule 1)."""
+    found = evidence(b"x", STEP, b"[]", CHANGED, b"{}")
+
+    assert [each.code for each in found.findings] == [
+        "bad_json",
+        "not_an_object",
+        "record_conflict",
+        "bad_record",
+    ]
+
+
+def sequence(*numbers: int, boot: str | None = "b1", producer: str = "p") -> list[Json]:
+    """Give records of one boot with these numbers."""
+    return [
+        numbered(record("x", None, {"n": each, "boot": boot}, producer=producer), each, boot)
+        for each in numbers
+    ]
+
+
+def test_numbers_that_follow_each_other_have_no_gap() -> None:
+    """Where they begin and in what order they come does not matter (rule 10)."""
+    assert evidence(*sequence(7, 5, 6, 5)).sequence_gaps == ()
+
+
+def test_missing_numbers_are_one_gap() -> None:
+    """The gap lies between the lowest and the highest number."""
+    gaps = evidence(*sequence(9, 2, 5)).sequence_gaps
+
+    assert gaps == (SequenceGap("p", "b1", missing=5, lowest=2, highest=9),)
+
+
+def test_each_boot_counts_for_itself() -> None:
+    """A restart begins again, and no boot is a boot of its own."""
+    records = [
+        *sequence(0, 1),
+        *sequence(8, 9, boot="b2"),
+        *sequence(3, 5, boot=None),
+        *sequence(3, 5, producer="q"),
+    ]
+
+    gaps = [(each.producer, each.boot) for each in evidence(*records).sequence_gaps]
+
+    assert gaps == [("p", None), ("q", "b1")]
+
+
+def test_a_refused_line_leaves_its_mark_in_the_numbers() -> None:
+    """Its number is not there, so the others have a gap (rule 10)."""
+    first, second, third = sequence(1, 2, 3)
+
+    found = evidence(first, second | {"observed": "noon"}, third)
+
+    assert [gap.missing for gap in found.sequence_gaps] == [1]
+
+
+def test_a_copy_counts_with_its_own_number() -> None:
+    """The numbers of all deliveries are gathered, copies included (rule 10)."""
+    found = evidence(numbered(STEP, 1), numbered(STEP, 3))
+
+    assert len(found.records) == 1
+    assert [gap.missing for gap in found.sequence_gaps] == [1]
+
+
+def test_a_record_without_a_number_proves_nothing() -> None:
+    """What is not numbered has no gap."""
+    assert evidence(STEP, started()).sequence_gaps == ()
+
+
+@given(st.permutations([numbered(step("00:10", n), n) for n in (1, 2, 4, 5, 9)]), st.data())
+def test_neither_order_nor_number_of_lines_matters(
+    records: list[Json], data: st.DataObject
+) -> None:
+    """Any order, any copies, any split over files: the same records and gaps."""
+    lines = [line(each) for each in records]
+    lines += data.draw(st.lists(st.sampled_from(lines), max_size=4))
+    place = data.draw(st.integers(0, len(lines)))
+
+    found = admit([lines[:place], lines[place:]])
+
+    once = evidence(*sorted(records, key=lambda each: str(each["id"])))
+    assert found == once
+
+
+def test_a_number_may_be_as_large_as_an_integer() -> None:
+    """Gaps are counted, not listed, so a far number costs nothing."""
+    (gap,) = evidence(*sequence(0, 2, 2**53 - 1)).sequence_gaps
+
+    assert (gap.missing, gap.lowest, gap.highest) == (2**53 - 3, 0, 2**53 - 1)
+
+
+def test_a_conflict_is_told_in_one_line() -> None:
+    """Names in a message are quoted, so that no record writes to a terminal as it likes."""
+    odd = by("p\x1b[31m", STEP) | {"id": "i\nj"}
+
+    (finding,) = evidence(odd, odd | {"kind": "x"}).findings
+
+    assert finding.code == "record_conflict"
+    assert finding.message.isprintable()

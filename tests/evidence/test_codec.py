@@ -1,0 +1,276 @@
+"""Each line is admitted, or refused for the first reason that applies (rules 4 to 6)."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tallystick.evidence.codec import REFUSALS, RefusedLineError, read_line
+from tests.evidence.records import Json, line, record, step
+
+STEP = step("00:10", 7)
+DEEP = 100_000
+
+# What each defect puts in its own place of one line, so that any of them can come together.
+DEFECTS = {
+    "bad_json": ("after", " x"),
+    "not_an_object": ("around", "[]"),
+    "duplicate_key": ("end", ',"k":1,"k":1'),
+    "bad_key": ("end", ',"\\u00e9":1'),
+    "bad_string": ("end", ',"s":"\\ud800"'),
+    "float_refused": ("end", ',"f":1.5'),
+    "integer_out_of_range": ("end", ',"n":9007199254740992'),
+    "bad_record": ("id", "7"),
+    "bad_time": ("observed", '"noon"'),
+    "bad_body": ("body", '"attempt":"a","step":7'),
+    "time_missing": ("at", "null"),
+}
+
+
+def refusal(text: bytes | None) -> str | None:
+    """Give the code for which a line is refused, None if it is admitted."""
+    try:
+        read_line(text)
+    except RefusedLineError as error:
+        return error.code
+    return None
+
+
+def defective(*codes: str) -> bytes:
+    """Write a progress step with some defects."""
+    parts = {
+        "id": '"i"',
+        "at": '"2026-03-01T00:10:00.000000Z"',
+        "observed": '"2026-03-01T00:10:00.000000Z"',
+        "body": '"attempt":"a","step":7,"every":1',
+        "end": "",
+        "after": "",
+        "around": "",
+    }
+    for code in codes:
+        place, text = DEFECTS[code]
+        parts[place] = parts[place] + text if place == "end" else text
+    text = (
+        '{"schema":"tallystick.evidence/1","producer":{"name":"p"},"kind":"progress.step",'
+        f'"id":{parts["id"]},"at":{parts["at"]},"observed":{parts["observed"]},'
+        f'"body":{{{parts["body"]}}}{parts["end"]}}}'
+    )
+    if parts["around"]:
+        text = f"[{text}]"
+    return (text + parts["after"]).encode()
+
+
+def test_the_order_of_refusals_is_that_of_the_rules() -> None:
+    """A line has at most one refusal, the first of these (rule 4)."""
+    assert list(DEFECTS) == list(REFUSALS)
+
+
+def test_a_line_without_defect_is_admitted() -> None:
+    """The line that the tests below break is a good one."""
+    assert refusal(defective()) is None
+
+
+@pytest.mark.parametrize("code", REFUSALS)
+def test_a_line_with_one_defect_is_refused_for_it(code: str) -> None:
+    """Each code is reached."""
+    assert refusal(defective(code)) == code
+
+
+@given(st.sets(st.sampled_from(REFUSALS), min_size=1))
+def test_of_several_defects_the_first_counts(codes: set[str]) -> None:
+    """Whatever else is wrong with a line, it is refused for what outranks the rest."""
+    assert refusal(defective(*codes)) == min(codes, key=REFUSALS.index)
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        (b"x", "bad_json"),
+        (b"{", "bad_json"),
+        (b'{"a":1}{"a":1}', "bad_json"),
+        (b"{'a':1}", "bad_json"),
+        (b'{"a":1,}', "bad_json"),
+        (b'{"a":01}', "bad_json"),
+        (b'{"a":+1}', "bad_json"),
+        (b'{"a":.5}', "bad_json"),
+        (b'{"a":NaN}', "bad_json"),
+        (b'{"a":Infinity}', "bad_json"),
+        (b'{"a":-Infinity}', "bad_json"),
+        (b"NaN", "bad_json"),
+        (b"[NaN]", "bad_json"),
+        (b'{"a":"\t"}', "bad_json"),
+        (b'{"a":"\x00"}', "bad_json"),
+        (b"\x00", "bad_json"),
+        (b"{}\x00", "bad_json"),
+        (b"{}\x0b", "bad_json"),
+        (b"\xef\xbb\xbf{}", "bad_json"),
+        (b'{"a":"\xff"}', "bad_json"),
+        (b'{"a":"\xed\xa0\x80"}', "bad_json"),
+        (b'{"a":"\xc0\xaf"}', "bad_json"),
+        ("{}".encode("utf-16"), "bad_json"),
+        (b"[" * DEEP + b"]" * DEEP, "bad_json"),
+        (b'{"a":' * DEEP + b"1" + b"}" * DEEP, "bad_json"),
+        (None, "bad_json"),
+        (b"null", "not_an_object"),
+        (b"true", "not_an_object"),
+        (b"1", "not_an_object"),
+        (b"1.5", "not_an_object"),
+        (b'"\\ud800"', "not_an_object"),
+        (b'[{"a":1,"a":1}]', "not_an_object"),
+        (b'{"a":1,"a":1}', "duplicate_key"),
+        (b'{"a":1,"\\u0061":2}', "duplicate_key"),
+        (b'{"a":[{"b":{"c":1,"c":1}}]}', "duplicate_key"),
+        (b'{"":1,"":1}', "duplicate_key"),
+        (b'{"\xc3\xa9":1}', "bad_key"),
+        (b'{"a":[{"\\u007f":1}]}', "bad_key"),
+        (b'{"\\u0000":1}', "bad_key"),
+        (b'{"\\ud800":1}', "bad_key"),
+        (b'{"a":"\\ud800"}', "bad_string"),
+        (b'{"a":[{"b":["\\udc00\\ud800"]}]}', "bad_string"),
+        (b'{"a":1.0}', "float_refused"),
+        (b'{"a":[1e0]}', "float_refused"),
+        (b'{"a":-0E+1}', "float_refused"),
+        (b'{"a":1e400}', "float_refused"),
+        (b'{"a":9007199254740992}', "integer_out_of_range"),
+        (b'{"a":-9007199254740992}', "integer_out_of_range"),
+        (b'{"a":[' + b"9" * 10_000 + b"]}", "integer_out_of_range"),
+        (b'{"a":-' + b"9" * 10_000 + b"}", "integer_out_of_range"),
+        (b'{"a":9007199254740992,"b":1.5}', "float_refused"),
+        (b"{}", "bad_record"),
+        (b'{"a":-9007199254740991}', "bad_record"),
+        (b'{"a":"\\ud83d\\ude00"}', "bad_record"),
+        (b'\t {"a":1} \r', "bad_record"),
+    ],
+)
+def test_a_small_line_is_refused_for_what_it_is(text: bytes | None, code: str) -> None:
+    """The smallest lines that provoke a code, and those that just do not."""
+    assert refusal(text) == code
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"schema": "tallystick.evidence/2"},
+        {"schema": None},
+        {"id": 7},
+        {"id": None},
+        {"producer": "p"},
+        {"producer": None},
+        {"producer": {}},
+        {"producer": {"name": 7}},
+        {"producer": {"name": "p", "boot": 7}},
+        {"producer": {"name": "p", "seq": "7"}},
+        {"producer": {"name": "p", "seq": -1}},
+        {"producer": {"name": "p", "seq": True}},
+        {"kind": None},
+        {"kind": 7},
+        {"at": 7},
+        {"at": []},
+        {"observed": None},
+        {"observed": 7},
+        {"body": None},
+        {"body": []},
+        {"body": "x"},
+    ],
+)
+def test_an_envelope_of_another_form_is_a_bad_record(change: Json) -> None:
+    """Schema, id, producer, kind, at, observed and body have their types (rule 6)."""
+    assert refusal(line(STEP | change)) == "bad_record"
+
+
+@pytest.mark.parametrize("key", ["schema", "id", "producer", "kind", "at", "observed", "body"])
+def test_an_envelope_lacks_nothing(key: str) -> None:
+    """Every field of the envelope is required, `at` too, though it may be null (rule 6)."""
+    rest = {name: value for name, value in STEP.items() if name != key}
+
+    assert refusal(line(rest)) == "bad_record"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"producer": {"name": "p", "boot": None, "seq": None}},
+        {"producer": {"name": "", "seq": 0}},
+        {"producer": {"name": "p", "boot": "b", "seq": 9007199254740991, "host": "h"}},
+        {"id": ""},
+        {"note": "further", "more": {"fields": [1, "é"]}},
+    ],
+)
+def test_an_envelope_may_say_more_or_less(change: Json) -> None:
+    """Boot and number are optional, null stands for absent, and further fields are let be."""
+    assert refusal(line(STEP | change)) is None
+
+
+@pytest.mark.parametrize("field", ["at", "observed"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "2026-03-01T00:10:00Z",
+        "2026-03-01T00:10:00.000000z",
+        "2026-03-01T24:00:00.000000Z",
+        "2026-02-29T00:10:00.000000Z",
+        "2016-12-31T23:59:60.000000Z",
+    ],
+)
+def test_a_time_of_the_envelope_has_its_one_form(field: str, text: str) -> None:
+    """What is a string and no time is a bad time (rule 5)."""
+    assert refusal(line(STEP | {field: text})) == "bad_time"
+
+
+@pytest.mark.parametrize("field", ["at", "observed"])
+def test_an_unknown_kind_has_times_too(field: str) -> None:
+    """The envelope is checked whatever the kind."""
+    one = record("telemetry.fan_speed", "00:10", {})
+
+    assert refusal(line(one | {field: "noon"})) == "bad_time"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b'{"a\\n\\u001b":1,"a\\n\\u001b":1}',
+        b'{"a\\n\\u001b":1}',
+        line(STEP | {"at": "noon\n\x1b[31m" + "!" * 1_000}),
+        line(STEP | {"body": {"attempt": "a\n\x1b"}}),
+        line(STEP | {"kind": "progress.step", "body": {}}),
+        b'{"a":"\xff"}',
+        b'{"a":1.' + b"5" * 10_000 + b"}",
+    ],
+)
+def test_a_refusal_is_told_in_one_line(text: bytes) -> None:
+    """Whatever stands in a record, the message is short and printable."""
+    with pytest.raises(RefusedLineError) as caught:
+        read_line(text)
+
+    assert caught.value.message.isprintable()
+    assert len(caught.value.message) < 200
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_are_read_or_refused(text: bytes) -> None:
+    """No line ends the reading with another error."""
+    assert refusal(text) in {None, *REFUSALS}
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+        max_leaves=6,
+    ),
+    st.sampled_from(["schema", "id", "producer", "kind", "at", "observed", "body", "more"]),
+)
+def test_any_json_in_any_place_is_read_or_refused(value: Any, key: str) -> None:
+    """A value of the wrong kind somewhere never ends the reading with another error."""
+    assert refusal(json.dumps(STEP | {key: value}).encode()) in {None, *REFUSALS}
+
+
+@given(st.integers(0, len(defective())), st.binary(max_size=3))
+def test_a_damaged_line_is_read_or_refused(place: int, damage: bytes) -> None:
+    """Bytes put in the middle of a good line are seen, or say the same."""
+    text = defective()
+
+    assert refusal(text[:place] + damage + text[place + len(damage) :]) in {None, *REFUSALS}
