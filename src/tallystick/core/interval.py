@@ -45,6 +45,8 @@ def union(intervals: Iterable[tuple[int, int]], *, bridge_us: int = 0) -> Interv
     Empty and reversed pairs contribute nothing.
     """
     pairs = [pair for pair in intervals if pair[0] < pair[1]]
+    if len(pairs) == 1:
+        return (Interval(*pairs[0]),)
     merged: list[tuple[int, int]] = []
     for start_us, end_us in sorted(pairs):
         if merged and start_us - merged[-1][1] <= bridge_us:

@@ -65,7 +65,7 @@ def _line(attempt: Attempt, stretches: Sequence[Stretch]) -> RatedLine:
         verdict=stretches[0].verdict,
         quantity_us=sum((s.end_us - s.start_us) * s.units for s in stretches),
         pieces=line_pieces(attempt, stretches),
-        members=frozenset(member for s in stretches for member in s.members),
+        members=frozenset().union(*[s.members for s in stretches]),
         decisions=frozenset(s.verdict.decision for s in stretches if s.verdict.decision),
     )
 

@@ -35,7 +35,7 @@ def line_pieces(attempt: Attempt, stretches: Sequence[Stretch]) -> tuple[LinePie
     """Lay the stretches of a line side by side and join neighbours with the same GPUs."""
     members = stretches[0].members
     if all(stretch.members == members for stretch in stretches):
-        spans = union(stretch[:2] for stretch in stretches)
+        spans = union([stretch[:2] for stretch in stretches])
         return tuple(LinePiece(*span, _names(attempt, frozenset(members))) for span in spans)
     edges = sorted({edge for stretch in stretches for edge in stretch[:2]})
     opening: dict[int, list[tuple[int, ...]]] = {at_us: [] for at_us in edges}

@@ -83,34 +83,36 @@ NO_CONTRACT: Final = Verdict(None, None, _HOLD, None, frozenset())
 
 def attempt_terms(contract: Contract, attempt: Attempt) -> AttemptTerms:
     """Settle all that a contract version looks at in an attempt as a whole."""
-    looked_at: frozenset[Lookout] = frozenset()
+    looked_at: set[Lookout] = set()
     rules = []
     for rule in contract.rules:
-        looked_at |= _lookouts(rule)
+        _look(rule, looked_at)
         if _matches_attempt(rule, attempt):
-            rules.append((rule, looked_at))
+            rules.append((rule, frozenset(looked_at)))
     rate = next((rate for rate in contract.rates if _fits(rate, attempt)), None)
-    return AttemptTerms(contract, rate, tuple(rules), looked_at)
+    return AttemptTerms(contract, rate, tuple(rules), frozenset(looked_at))
 
 
 def _fits(rate: Rate, attempt: Attempt) -> bool:
     return (
-        rate.gpu_type in {None, attempt.gpu_type}
-        and rate.capacity in {None, attempt.capacity}
-        and rate.zone in {None, attempt.zone}
-        and rate.tier in {None, attempt.tier}
+        (rate.gpu_type is None or rate.gpu_type == attempt.gpu_type)
+        and (rate.capacity is None or rate.capacity == attempt.capacity)
+        and (rate.zone is None or rate.zone == attempt.zone)
+        and (rate.tier is None or rate.tier == attempt.tier)
     )
 
 
-def _lookouts(rule: Rule) -> frozenset[Lookout]:
+def _look(rule: Rule, looked_at: set[Lookout]) -> None:
+    """Note what kinds of evidence a rule looks at."""
     when = rule.when
-    stated: tuple[tuple[Lookout, object], ...] = (
-        ("telemetry", when.telemetry),
-        ("progress", when.progress),
-        ("allocation", when.allocation),
-        ("notice", when.notice_shorter_than_us),
-    )
-    return frozenset(name for name, condition in stated if condition is not None)
+    if when.telemetry is not None:
+        looked_at.add("telemetry")
+    if when.progress is not None:
+        looked_at.add("progress")
+    if when.allocation is not None:
+        looked_at.add("allocation")
+    if when.notice_shorter_than_us is not None:
+        looked_at.add("notice")
 
 
 def _matches_attempt(rule: Rule, attempt: Attempt) -> bool:

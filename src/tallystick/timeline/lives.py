@@ -33,23 +33,19 @@ class Life(NamedTuple):
     """One life: where it began from, what it reported, and what lies before and after it.
 
     ``restored`` is None if nobody stated it; ``base_step`` is then 0 for the run's very first
-    life and None (unknown) for others. ``lowest_later_restore`` is R and ``highest_before`` D
-    of the progress rules; ``is_followed_blindly`` says that a later life has steps but no
-    stated restore.
+    life and None (unknown) for others. ``highest_step`` is the highest that it reported.
+    ``lowest_later_restore`` is R and ``highest_before`` D of the progress rules, and
+    ``is_followed_blindly`` says that a later life has steps but no stated restore.
     """
 
     attempt: str
     restored: Restore | None
     base_step: int | None
     reports: tuple[Report, ...]
+    highest_step: int | None
     lowest_later_restore: int | None
     highest_before: int
     is_followed_blindly: bool
-
-    @property
-    def highest_step(self) -> int | None:
-        """The highest step that it reported."""
-        return max((report.step for report in self.reports), default=None)
 
     @property
     def stands_at(self) -> int | None:
@@ -67,7 +63,7 @@ class _Draft:
 
     @property
     def highest(self) -> int:
-        return max((report.step for report in self.reports), default=0)
+        return max([report.step for report in self.reports], default=0)
 
     def life(self, highest: int, lowest_later: int | None, *, is_followed_blindly: bool) -> Life:
         return Life(
@@ -75,6 +71,7 @@ class _Draft:
             restored=self.restored,
             base_step=None if self.restored is None else self.restored.step,
             reports=tuple(self.reports),
+            highest_step=max([report.step for report in self.reports], default=None),
             lowest_later_restore=lowest_later,
             highest_before=highest,
             is_followed_blindly=is_followed_blindly,

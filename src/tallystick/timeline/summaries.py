@@ -4,7 +4,7 @@ A summary is as good as the samples behind it. It observes from when its watch b
 as far back as samples were kept, and only if the engine kept its memory until it was read.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from tallystick.core.interval import Interval
@@ -64,11 +64,14 @@ def observed_by(summary: Summary, uuid: str, node: NodeSeen, held: Interval) -> 
     return parts
 
 
-def _vouching_watches(node: NodeSeen, read_us: int) -> list[Seen[TelemetryWatch]]:
+def _vouching_watches(node: NodeSeen, read_us: int) -> Sequence[Seen[TelemetryWatch]]:
     """Give the watches whose engine kept its memory from then until the moment of reading."""
+    watches = between(node.watches, None, read_us)
+    if not node.engine_starts:
+        return watches
     return [
         watch
-        for watch in between(node.watches, None, read_us)
+        for watch in watches
         if not any(
             start.body.engine == watch.body.engine
             for start in between(node.engine_starts, watch.at_us + 1, read_us)
