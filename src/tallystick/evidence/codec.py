@@ -189,7 +189,7 @@ def _read_record(envelope: dict[str, Any]) -> Record:
         raise RefusedLineError("time_missing", f"at: expected the time of {envelope['kind']}")
     producer: Unchecked = envelope["producer"]
     return Record(
-        kind=envelope["kind"],
+        kind=envelope["kind"] if kind is None else kind.name,
         at_us=at_us,
         producer=producer["name"],
         id=envelope["id"],

@@ -6,6 +6,7 @@ A string that should be a time and is not is ``_BadTime``; anything else that is
 
 import re
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 from tallystick.core.errors import BadInstantError
@@ -39,9 +40,15 @@ def text(value: Any) -> str:
 
 def key(value: Any) -> str:
     """Accept an attempt key or a run id: 1 to 200 bytes, printable."""
-    if not isinstance(value, str) or not value.isprintable():
+    if not isinstance(value, str):
         raise BadFieldError("a printable string of 1 to 200 bytes")
-    if not 1 <= len(value.encode()) <= KEY_BYTES_MAX:
+    return _key(value)
+
+
+@lru_cache(maxsize=65_536)
+def _key(value: str) -> str:
+    """Check a key once; the records of an attempt then share one string."""
+    if not value.isprintable() or not 1 <= len(value.encode()) <= KEY_BYTES_MAX:
         raise BadFieldError("a printable string of 1 to 200 bytes")
     return value
 

@@ -26,6 +26,7 @@ class Field:
 class Kind:
     """One kind of record."""
 
+    name: str
     body: type[b.Body]
     fields: tuple[Field, ...]
     timed: bool = True
@@ -89,8 +90,9 @@ _CHECKPOINT = ("checkpoint", f.text)
 _JUDGED = _fields(_RUN, ("by", f.text), ("criterion", f.text), step=f.integer, digest=f.text)
 _SAVED = _fields(_ATTEMPT, _CHECKPOINT, _STEP, blocking=f.boolean, digest=f.text, bytes=f.integer)
 
-KINDS: Mapping[str, Kind] = {
-    "run.declared": Kind(
+_KINDS = (
+    Kind(
+        "run.declared",
         b.RunDeclared,
         _fields(
             _RUN,
@@ -101,9 +103,10 @@ KINDS: Mapping[str, Kind] = {
             labels=f.mapping,
         ),
     ),
-    "attempt.linked": Kind(b.AttemptLinked, _fields(_RUN, _ATTEMPT), timed=False),
-    "attempt.same": Kind(b.AttemptSame, _fields(_ATTEMPT, ("same_as", f.key)), timed=False),
-    "allocation.started": Kind(
+    Kind("attempt.linked", b.AttemptLinked, _fields(_RUN, _ATTEMPT), timed=False),
+    Kind("attempt.same", b.AttemptSame, _fields(_ATTEMPT, ("same_as", f.key)), timed=False),
+    Kind(
+        "allocation.started",
         b.AllocationStarted,
         _fields(
             _ATTEMPT,
@@ -120,13 +123,15 @@ KINDS: Mapping[str, Kind] = {
             tier=f.text,
         ),
     ),
-    "allocation.suspended": Kind(b.AllocationSuspended, _fields(_ATTEMPT)),
-    "allocation.resumed": Kind(b.AllocationResumed, _fields(_ATTEMPT)),
-    "allocation.notice": Kind(
+    Kind("allocation.suspended", b.AllocationSuspended, _fields(_ATTEMPT)),
+    Kind("allocation.resumed", b.AllocationResumed, _fields(_ATTEMPT)),
+    Kind(
+        "allocation.notice",
         b.AllocationNotice,
         _fields(_ATTEMPT, ("by", f.word("provider", "scheduler")), ("deadline", _MAYBE_INSTANT)),
     ),
-    "allocation.ended": Kind(
+    Kind(
+        "allocation.ended",
         b.AllocationEnded,
         _fields(
             _ATTEMPT,
@@ -139,7 +144,8 @@ KINDS: Mapping[str, Kind] = {
             signal=f.integer,
         ),
     ),
-    "allocation.row": Kind(
+    Kind(
+        "allocation.row",
         b.AllocationRow,
         _fields(
             ("scheduler", f.text),
@@ -149,8 +155,9 @@ KINDS: Mapping[str, Kind] = {
         ),
         timed=False,
     ),
-    "device.inventory": Kind(b.DeviceInventory, _fields(_NODE, ("devices", f.devices))),
-    "telemetry.watch": Kind(
+    Kind("device.inventory", b.DeviceInventory, _fields(_NODE, ("devices", f.devices))),
+    Kind(
+        "telemetry.watch",
         b.TelemetryWatch,
         _fields(
             _NODE,
@@ -161,15 +168,17 @@ KINDS: Mapping[str, Kind] = {
             ("gpus", f.nullable(f.texts)),
         ),
     ),
-    "telemetry.engine_started": Kind(b.EngineStarted, _fields(_NODE, ("engine", f.text))),
-    "telemetry.points": Kind(
+    Kind("telemetry.engine_started", b.EngineStarted, _fields(_NODE, ("engine", f.text))),
+    Kind(
+        "telemetry.points",
         b.Points,
         _fields(
             ("gpu", f.text), ("metric", f.text), ("cadence_us", f.integer), ("points", f.points)
         ),
         timed=False,
     ),
-    "telemetry.samples": Kind(
+    Kind(
+        "telemetry.samples",
         b.Samples,
         _fields(
             ("segment", f.text),
@@ -183,7 +192,8 @@ KINDS: Mapping[str, Kind] = {
         ),
         timed=False,
     ),
-    "telemetry.job_stats": Kind(
+    Kind(
+        "telemetry.job_stats",
         b.JobStats,
         _fields(
             _ATTEMPT,
@@ -198,32 +208,39 @@ KINDS: Mapping[str, Kind] = {
             ("processes", f.statistic),
         ),
     ),
-    "telemetry.scrape_failed": Kind(
+    Kind(
+        "telemetry.scrape_failed",
         b.ScrapeFailed,
         _fields(_NODE, ("from", f.instant), ("to", f.instant), ("reason", f.text)),
         timed=False,
     ),
-    "progress.started": Kind(b.ProgressStarted, _fields(_ATTEMPT, ("writer", f.text))),
-    "progress.step": Kind(b.ProgressStep, _fields(_ATTEMPT, _STEP, ("every", f.integer))),
-    "progress.waiting": Kind(
+    Kind("progress.started", b.ProgressStarted, _fields(_ATTEMPT, ("writer", f.text))),
+    Kind("progress.step", b.ProgressStep, _fields(_ATTEMPT, _STEP, ("every", f.integer))),
+    Kind(
+        "progress.waiting",
         b.ProgressWaiting,
         _fields(
             _ATTEMPT,
             ("reason", f.word(*WAITING_REASONS)),
         ),
     ),
-    "progress.resumed": Kind(b.ProgressResumed, _fields(_ATTEMPT)),
-    "checkpoint.begun": Kind(b.CheckpointBegun, _SAVED),
-    "checkpoint.committed": Kind(b.CheckpointCommitted, _SAVED),
-    "checkpoint.verified": Kind(
-        b.CheckpointVerified, _fields(_ATTEMPT, _CHECKPOINT, ("ok", f.boolean))
+    Kind("progress.resumed", b.ProgressResumed, _fields(_ATTEMPT)),
+    Kind("checkpoint.begun", b.CheckpointBegun, _SAVED),
+    Kind("checkpoint.committed", b.CheckpointCommitted, _SAVED),
+    Kind(
+        "checkpoint.verified",
+        b.CheckpointVerified,
+        _fields(_ATTEMPT, _CHECKPOINT, ("ok", f.boolean)),
     ),
-    "checkpoint.restored": Kind(
-        b.CheckpointRestored, _fields(_ATTEMPT, ("checkpoint", f.nullable(f.text)), _STEP)
+    Kind(
+        "checkpoint.restored",
+        b.CheckpointRestored,
+        _fields(_ATTEMPT, ("checkpoint", f.nullable(f.text)), _STEP),
     ),
-    "output.accepted": Kind(b.OutputAccepted, _JUDGED),
-    "output.rejected": Kind(b.OutputRejected, _JUDGED),
-    "decision.resolution": Kind(
+    Kind("output.accepted", b.OutputAccepted, _JUDGED),
+    Kind("output.rejected", b.OutputRejected, _JUDGED),
+    Kind(
+        "decision.resolution",
         b.Resolution,
         _fields(
             _RUN,
@@ -237,7 +254,8 @@ KINDS: Mapping[str, Kind] = {
             ("note", f.text),
         ),
     ),
-    "decision.adjustment": Kind(
+    Kind(
+        "decision.adjustment",
         b.Adjustment,
         _fields(
             _RUN,
@@ -248,4 +266,6 @@ KINDS: Mapping[str, Kind] = {
             ("note", f.text),
         ),
     ),
-}
+)
+
+KINDS: Mapping[str, Kind] = {kind.name: kind for kind in _KINDS}
