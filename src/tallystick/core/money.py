@@ -5,6 +5,8 @@ of negative amounts follows rule 60: up is away from zero, down is toward zero, 
 half away from zero.
 """
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
@@ -50,6 +52,13 @@ def _divide(numerator: int, denominator: int, mode: RoundingMode) -> int:
     elif mode == "half_even":
         whole += 2 * rest > denominator or (2 * rest == denominator and whole % 2)
     return -whole if numerator < 0 else whole
+
+
+def add_money(amounts: Sequence[Fraction]) -> Fraction:
+    """Add amounts exactly, over one common denominator."""
+    common = math.lcm(*[amount.denominator for amount in amounts])
+    scaled = [amount.numerator * (common // amount.denominator) for amount in amounts]
+    return Fraction(sum(scaled), common)
 
 
 def money_text(amount: Fraction, digits: int) -> str:

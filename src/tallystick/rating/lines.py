@@ -18,6 +18,8 @@ from tallystick.rating.stretches import LinePiece, Stretch, line_pieces
 from tallystick.rating.verdict import PRECEDENCE, Verdict
 from tallystick.timeline.attempt import Attempt
 
+_NO_SHARE = Fraction(0)
+
 
 class RatedLine(NamedTuple):
     """One line before money: what is charged for, under which terms.
@@ -90,7 +92,7 @@ def _sort_key(verdict: Verdict) -> tuple[object, ...]:
         (rate is None, "" if rate is None else rate.clause),
         PRECEDENCE[effect.disposition],
         (verdict.clause is not None, verdict.clause or ""),
-        Fraction(0) if effect.share is None else effect.share.fraction,
+        _NO_SHARE if effect.share is None else effect.share.fraction,
     )
 
 

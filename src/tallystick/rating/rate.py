@@ -7,7 +7,7 @@ from fractions import Fraction
 from tallystick.contract.terms import Contract
 from tallystick.contract.versions import ContractVersions
 from tallystick.core.finding import Finding
-from tallystick.core.money import round_money
+from tallystick.core.money import add_money, round_money
 from tallystick.core.wording import quoted
 from tallystick.evidence.bodies import Adjustment, Resolution
 from tallystick.evidence.record import Record
@@ -201,5 +201,5 @@ def _totals(
 
 
 def _sum(amounts: Iterable[Fraction | None], terms: Contract) -> Fraction:
-    total = sum((amount for amount in amounts if amount is not None), Fraction(0))
-    return round_money(total, terms.rounding)
+    known = [amount for amount in amounts if amount is not None]
+    return round_money(add_money(known), terms.rounding)
