@@ -1,6 +1,7 @@
 """Errors of the layer that touches files."""
 
 from tallystick.core.errors import TallystickError
+from tallystick.core.wording import as_printed
 
 
 class UnreadableFileError(TallystickError):
@@ -13,7 +14,7 @@ class UnreadableFileError(TallystickError):
 
     def __str__(self) -> str:
         path, reason = self.args
-        return f"cannot read {path}: {reason}"
+        return f"cannot read {as_printed(path)}: {reason}"
 
 
 class UnwritableFileError(TallystickError):
@@ -26,7 +27,7 @@ class UnwritableFileError(TallystickError):
 
     def __str__(self) -> str:
         path, reason = self.args
-        return f"cannot write {path}: {reason}"
+        return f"cannot write {as_printed(path)}: {reason}"
 
 
 class RunNotFoundError(TallystickError):

@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 from tallystick.core.errors import TallystickError
+from tallystick.core.wording import as_printed
 
 
 class Mistake(NamedTuple):
@@ -19,7 +20,8 @@ class Mistake(NamedTuple):
     @property
     def text(self) -> str:
         """The mistake in one line."""
-        place = self.source if self.line is None else f"{self.source}:{self.line}"
+        source = as_printed(self.source)
+        place = source if self.line is None else f"{source}:{self.line}"
         return f"{place}: {self.key}: {self.message}" if self.key else f"{place}: {self.message}"
 
 

@@ -16,6 +16,7 @@ from tallystick.evidence.bodies import AllocatedGpu, Device
 Check = Callable[[Any], Any]
 
 KEY_BYTES_MAX = 200
+GPUS_MAX = 1_000_000
 
 _DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 # More digits are no sum of money and no share, and some would be beyond Python's integers.
@@ -60,10 +61,10 @@ def integer(value: Any) -> int:
     return value
 
 
-def count(value: Any) -> int:
-    """Accept an integer from zero."""
-    if type(value) is not int or value < 0:
-        raise BadFieldError("an integer from 0")
+def gpu_count(value: Any) -> int:
+    """Accept a number of GPUs that an allocation can have."""
+    if type(value) is not int or not 0 <= value <= GPUS_MAX:
+        raise BadFieldError(f"an integer from 0 to {GPUS_MAX}")
     return value
 
 

@@ -117,7 +117,7 @@ _KINDS = (
             ("capacity", f.word(*CAPACITIES)),
             run=f.key,
             gpus=f.allocated_gpus,
-            gpu_count=f.count,
+            gpu_count=f.gpu_count,
             gpu_type=f.text,
             zone=f.text,
             tier=f.text,
