@@ -68,14 +68,14 @@ def of(attempt: str, *records: Json) -> list[Json]:
     ]
 
 
-def line(one: Json) -> bytes:
+def as_line(one: Json) -> bytes:
     """Write a record as a line of evidence, without LF."""
     return json.dumps(one, separators=(",", ":")).encode()
 
 
 def evidence(*records: Json | bytes) -> Evidence:
     """Admit records, or lines as they are, as one file."""
-    return admit([[each if isinstance(each, bytes) else line(each) for each in records]])
+    return admit([[each if isinstance(each, bytes) else as_line(each) for each in records]])
 
 
 def admitted(records: Iterable[Json | bytes]) -> Evidence:

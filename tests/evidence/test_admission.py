@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 from tallystick.evidence.admission import Evidence, SequenceGap, admit
 from tests.evidence.records import (
     Json,
+    as_line,
     by,
     evidence,
-    line,
     numbered,
     record,
     started,
@@ -26,7 +26,7 @@ def codes(found: Evidence) -> list[tuple[str, int | None, int | None]]:
 
 def test_lines_and_files_are_counted_from_one() -> None:
     """A finding names the place of the file and the line within it (rule 1)."""
-    found = admit([[line(STEP)], [b"x", line(STEP), b"y"]])
+    found = admit([[as_line(STEP)], [b"x", as_line(STEP), b"y"]])
 
     assert codes(found) == [("bad_json", 2, 1), ("bad_json", 2, 3)]
 
@@ -40,7 +40,7 @@ def test_a_line_of_nothing_is_skipped_and_counted() -> None:
 
 def test_a_line_may_end_in_cr() -> None:
     """Files from Windows are read: CR before LF is white space."""
-    found = admit([[line(STEP) + b"\r"]])
+    found = admit([[as_line(STEP) + b"\r"]])
 
     assert (len(found.records), codes(found)) == (1, [])
 
@@ -52,7 +52,7 @@ def test_a_vertical_tab_is_no_blank() -> None:
 
 def test_a_line_too_long_to_be_held_is_refused() -> None:
     """It comes as None, is a finding, and the rest goes on."""
-    found = admit([[None, line(STEP)]])
+    found = admit([[None, as_line(STEP)]])
 
     assert codes(found) == [("bad_json", 1, 1)]
     assert len(found.records) == 1
@@ -79,7 +79,7 @@ def test_in_a_conflict_the_first_stays() -> None:
 
 def test_the_order_of_files_settles_a_conflict() -> None:
     """Files come in the order given, then lines (rule 3)."""
-    found = admit([[line(CHANGED)], [line(STEP)]])
+    found = admit([[as_line(CHANGED)], [as_line(STEP)]])
 
     assert found.records[0].digest == evidence(CHANGED).records[0].digest
     assert codes(found) == [("record_conflict", 2, 1)]
@@ -165,7 +165,7 @@ def test_neither_order_nor_number_of_lines_matters(
     records: list[Json], data: st.DataObject
 ) -> None:
     """Any order, any copies, any split over files: the same records and gaps."""
-    lines = [line(each) for each in records]
+    lines = [as_line(each) for each in records]
     lines += data.draw(st.lists(st.sampled_from(lines), max_size=4))
     place = data.draw(st.integers(0, len(lines)))
 

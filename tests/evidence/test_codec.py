@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tallystick.evidence.codec import REFUSALS, RefusedLineError, read_line
-from tests.evidence.records import Json, line, record, step
+from tests.evidence.records import Json, as_line, record, step
 
 STEP = step("00:10", 7)
 DEEP = 100_000
@@ -177,7 +177,7 @@ def test_a_small_line_is_refused_for_what_it_is(text: bytes | None, code: str) -
 )
 def test_an_envelope_of_another_form_is_a_bad_record(change: Json) -> None:
     """Schema, id, producer, kind, at, observed and body have their types (rule 6)."""
-    assert refusal(line(STEP | change)) == "bad_record"
+    assert refusal(as_line(STEP | change)) == "bad_record"
 
 
 @pytest.mark.parametrize("key", ["schema", "id", "producer", "kind", "at", "observed", "body"])
@@ -185,7 +185,7 @@ def test_an_envelope_lacks_nothing(key: str) -> None:
     """Every field of the envelope is required, `at` too, though it may be null (rule 6)."""
     rest = {name: value for name, value in STEP.items() if name != key}
 
-    assert refusal(line(rest)) == "bad_record"
+    assert refusal(as_line(rest)) == "bad_record"
 
 
 @pytest.mark.parametrize(
@@ -200,7 +200,7 @@ def test_an_envelope_lacks_nothing(key: str) -> None:
 )
 def test_an_envelope_may_say_more_or_less(change: Json) -> None:
     """Boot and number are optional, null stands for absent, and further fields are let be."""
-    assert refusal(line(STEP | change)) is None
+    assert refusal(as_line(STEP | change)) is None
 
 
 @pytest.mark.parametrize("field", ["at", "observed"])
@@ -217,7 +217,7 @@ def test_an_envelope_may_say_more_or_less(change: Json) -> None:
 )
 def test_a_time_of_the_envelope_has_its_one_form(field: str, text: str) -> None:
     """What is a string and no time is a bad time (rule 5)."""
-    assert refusal(line(STEP | {field: text})) == "bad_time"
+    assert refusal(as_line(STEP | {field: text})) == "bad_time"
 
 
 @pytest.mark.parametrize("field", ["at", "observed"])
@@ -225,7 +225,7 @@ def test_an_unknown_kind_has_times_too(field: str) -> None:
     """The envelope is checked whatever the kind."""
     one = record("telemetry.fan_speed", "00:10", {})
 
-    assert refusal(line(one | {field: "noon"})) == "bad_time"
+    assert refusal(as_line(one | {field: "noon"})) == "bad_time"
 
 
 @pytest.mark.parametrize(
@@ -233,9 +233,9 @@ def test_an_unknown_kind_has_times_too(field: str) -> None:
     [
         b'{"a\\n\\u001b":1,"a\\n\\u001b":1}',
         b'{"a\\n\\u001b":1}',
-        line(STEP | {"at": "noon\n\x1b[31m" + "!" * 1_000}),
-        line(STEP | {"body": {"attempt": "a\n\x1b"}}),
-        line(STEP | {"kind": "progress.step", "body": {}}),
+        as_line(STEP | {"at": "noon\n\x1b[31m" + "!" * 1_000}),
+        as_line(STEP | {"body": {"attempt": "a\n\x1b"}}),
+        as_line(STEP | {"kind": "progress.step", "body": {}}),
         b'{"a":"\xff"}',
         b'{"a":1.' + b"5" * 10_000 + b"}",
     ],

@@ -11,6 +11,7 @@ from tests.evidence.records import (
     accepted,
     adjustment,
     alive,
+    as_line,
     begun,
     committed,
     declared,
@@ -19,7 +20,6 @@ from tests.evidence.records import (
     goes_on,
     inventory,
     job_stats,
-    line,
     linked,
     notice,
     points,
@@ -105,7 +105,7 @@ STATED_OPTIONS = [(kind, name) for kind, fields in OPTIONAL.items() for name in 
 def refusal(one: Json) -> str | None:
     """Give the code for which a record is refused, None if it is admitted."""
     try:
-        read_line(line(one))
+        read_line(as_line(one))
     except RefusedLineError as error:
         return error.code
     return None
@@ -256,6 +256,8 @@ def test_the_last_allowed_value_is_admitted(kind: str, change: Json) -> None:
 @pytest.mark.parametrize(
     ("kind", "change"),
     [
+        ("allocation.started", {"gpus": None, "gpu_count": 10**9}),
+        ("allocation.started", {"gpus": None, "gpu_count": 2**53 - 1}),
         ("decision.adjustment", {"amount": "9" * 5_000}),
         ("decision.adjustment", {"amount": "0." + "9" * 5_000}),
         ("decision.resolution", {"disposition": "credit:1/" + "9" * 5_000}),
@@ -263,7 +265,7 @@ def test_the_last_allowed_value_is_admitted(kind: str, change: Json) -> None:
     ],
 )
 def test_a_number_beyond_all_use_is_refused(kind: str, change: Json) -> None:
-    """A text of thousands of digits is a bad body, and never the end of the reading."""
+    """Thousands of digits, or a thousand million GPUs, are a bad body and never a crash."""
     assert refusal(with_body(kind, **change)) == "bad_body"
 
 

@@ -203,6 +203,7 @@ def test_a_step_after_the_end_is_a_fact() -> None:
         ([committed("00:20", 30), verified("00:25", ok=False)], 0),
         ([committed("02:05", 30)], 10),
         ([committed("02:06", 30)], 0),
+        ([committed("00:20", 30), committed("02:05", 5)], 0),
         ([committed("00:20", 30), committed("02:06", 5)], 10),
         ([committed("00:20", 60)], 40),
         (of("b", committed("02:05", 30)), 10),

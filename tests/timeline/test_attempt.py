@@ -15,6 +15,7 @@ from tests.evidence.records import (
     job_stats,
     linked,
     notice,
+    of,
     points,
     record,
     resolution,
@@ -281,6 +282,16 @@ def test_the_wait_stands_on_the_attempt_that_ended() -> None:
 
     waits_us = [each.replacement_wait_us for each in timeline.attempts]
     assert waits_us == [300_000_000, None]
+
+
+def test_a_wait_may_be_nothing() -> None:
+    """The next attempt started as this one ended, which is known, and is not unknown."""
+    timeline = draw(
+        *(started("00:00"), ended("00:10")),
+        *of("b", started("00:10"), ended("00:20")),
+    )
+
+    assert timeline.attempts[0].replacement_wait_us == 0
 
 
 def test_a_negative_wait_is_not_known() -> None:

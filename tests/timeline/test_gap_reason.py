@@ -227,6 +227,14 @@ def test_a_summary_that_ends_before_it_starts_is_a_clock() -> None:
     assert codes_of(*HOUR, reversed_stats) == [("reversed_interval", "a")]
 
 
+def test_a_summary_of_a_moment_is_no_clock() -> None:
+    """It ends as it starts, which clocks that agree may say."""
+    moment = job_stats("01:00", "00:30", "00:30")
+
+    assert hole(moment) == "unexplained"
+    assert codes_of(*HOUR, moment) == []
+
+
 def test_the_first_reason_that_is_supported_counts() -> None:
     """The order of reasons decides, whatever else there is evidence for (section 5)."""
     supported = [

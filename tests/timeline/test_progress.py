@@ -6,6 +6,7 @@ from tests.evidence.records import (
     Json,
     alive,
     begun,
+    by,
     committed,
     ended,
     goes_on,
@@ -144,10 +145,14 @@ def test_any_other_event_after_the_end_is_a_finding(late: Json) -> None:
     assert ("event_outside_attempt", "a") in codes_of(started(), late, ended())
 
 
-def test_several_steps_at_one_moment_are_the_highest() -> None:
-    """The order of lines does not choose (rule 38)."""
+@pytest.mark.parametrize("higher", ["a", "z"])
+def test_several_steps_at_one_moment_are_the_highest(higher: str) -> None:
+    """Neither the order of lines nor the canonical order chooses (rule 38)."""
     first, second = two_lives(
-        [restored("00:10", 0), step("00:20", 20), step("00:20", 10), step("00:30", 20)],
+        [
+            *(restored("00:10", 0), by("m", step("00:20", 10)), by(higher, step("00:20", 20))),
+            step("00:30", 20),
+        ],
         [restored("02:10", 20)],
     )
 
@@ -302,6 +307,22 @@ def test_a_resume_ends_one_wait_only() -> None:
 
     assert lane == (
         "00:00 starting 00:10 unknown 00:20 waiting:data 00:30 waiting:other 00:40 unknown 01:00"
+    )
+
+
+def test_a_step_in_a_wait_does_not_end_it() -> None:
+    """Its resume does; without one the next event does, whatever it is (rule 36)."""
+    begin = (restored("00:10", 0), waits("00:20"), step("00:25", 1))
+
+    resumed_lane = lane_of(*begin, goes_on("00:30"), step("00:40", 2))
+    waiting_lane = lane_of(*begin, waits("00:30", "other"), goes_on("00:40"))
+
+    assert resumed_lane == (
+        "00:00 starting 00:10 unknown 00:20 waiting:data 00:30 advancing 00:40 unknown 01:00"
+    )
+    assert waiting_lane == (
+        "00:00 starting 00:10 unknown 00:20 waiting:data 00:25 unknown 00:30 waiting:other 00:40"
+        " unknown 01:00"
     )
 
 

@@ -41,3 +41,20 @@ def test_events_outside_are_told_once_an_attempt() -> None:
     records = (started(), ended(), step("02:00", 1), step("03:00", 2))
 
     assert [each.code for each in draw(*records).findings] == ["event_outside_attempt"]
+
+
+@pytest.mark.parametrize(
+    ("times", "outside"),
+    [
+        (["00:10", "00:30", "01:00"], False),
+        (["00:10", "00:30", "01:00:00.000001"], True),
+        (["00:09:59.999999", "00:30", "01:00"], True),
+    ],
+)
+def test_one_event_outside_is_enough(times: list[str], outside: bool) -> None:  # noqa: FBT001
+    """Start and end are inside, whatever lies between them (rule 16)."""
+    steps = [step(at, number) for number, at in enumerate(times)]
+
+    found = codes_of(started("00:10"), *steps, ended())
+
+    assert found == ([("event_outside_attempt", "a")] if outside else [])
