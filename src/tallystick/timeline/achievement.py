@@ -145,9 +145,9 @@ def _restored_ahead(lives: Sequence[Life], commits: Sequence[Commit]) -> list[Fi
     reached: int | None = None
     earlier: dict[str, None] = {}
     for life in lives:
-        if life.restored is not None and reached is not None:
-            known = max(reached, *_saved_before(life, life.restored, earlier, commits))
-            if life.restored.step > known:
+        if life.restored is not None and reached is not None and life.restored.step > reached:
+            saved = _saved_before(life, life.restored, earlier, commits)
+            if life.restored.step > max(saved, default=reached):
                 message = f"it restored step {life.restored.step}, beyond all that was reported"
                 findings[life.attempt] = Finding("restored_ahead", message, life.attempt)
         for report in life.reports:
@@ -161,7 +161,7 @@ def _saved_before(
     life: Life, restored: Restore, earlier: Container[str], commits: Sequence[Commit]
 ) -> list[int]:
     """Give the steps of valid commits of earlier attempts, and of its own up to the restore."""
-    steps = [0]
+    steps = []
     for commit in commits:
         if commit.attempt == life.attempt:
             is_known = commit.at_us <= restored.at_us and commit.is_valid(restored.at_us)

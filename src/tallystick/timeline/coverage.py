@@ -114,7 +114,7 @@ def _covered(
     observed = [
         part
         for summary in evidence.summaries
-        for part in observed_by(summary, evidence.uuid, evidence.node, held)
+        if (part := observed_by(summary, evidence.uuid, evidence.node, held)) is not None
     ]
     sampled_us: set[int] = set()
     for series in samples.series:

@@ -4,13 +4,13 @@ A summary is as good as the samples behind it. It observes from when its watch b
 as far back as samples were kept, and only if the engine kept its memory until it was read.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from tallystick.core.interval import Interval
-from tallystick.evidence.bodies import JobStats, TelemetryWatch
+from tallystick.evidence.bodies import JobStats
 from tallystick.evidence.record import Record
-from tallystick.timeline.telemetry import NodeSeen, Seen, between
+from tallystick.timeline.telemetry import NodeSeen, between
 from tallystick.timeline.values import Reading, is_zero, read_value
 
 
@@ -50,33 +50,38 @@ def summaries_of(records: Iterable[Record]) -> tuple[Summary, ...]:
     )
 
 
-def observed_by(summary: Summary, uuid: str, node: NodeSeen, held: Interval) -> list[Interval]:
-    """Give the parts of an attempt that a summary observes; they may overlap or be empty."""
-    if summary.is_blank:
-        return []
-    parts = []
-    for watch_us, _, watch in _vouching_watches(node, summary.read_us):
+def observed_by(summary: Summary, uuid: str, node: NodeSeen, held: Interval) -> Interval | None:
+    """Give the part of an attempt that a summary observes, None if it vouches for nothing.
+
+    Each watch that vouches gives a part up to the same end, so the earliest of them counts.
+    """
+    starts_us = _vouched_from_us(summary, uuid, node)
+    # With a retention of its own, the earliest watch is the first.
+    earliest_us = (
+        next(starts_us, None) if summary.keep_us is not None else min(starts_us, default=None)
+    )
+    if summary.is_blank or earliest_us is None:
+        return None
+    start_us = max(summary.start_us, earliest_us, held.start_us)
+    end_us = min(summary.end_us, summary.read_us, held.end_us)
+    return Interval(start_us, end_us) if start_us < end_us else None
+
+
+def _vouched_from_us(summary: Summary, uuid: str, node: NodeSeen) -> Iterator[int]:
+    """Give since when each covering watch vouches, in order of the watches.
+
+    A watch vouches if its engine kept its memory from then until the moment of reading.
+    """
+    restarted_us = {
+        start.body.engine: start.at_us
+        for start in between(node.engine_starts, None, summary.read_us)
+    }
+    for watch_us, _, watch in between(node.watches, None, summary.read_us):
         keep_us = watch.keep_us if summary.keep_us is None else summary.keep_us
         if keep_us is None or (watch.gpus is not None and uuid not in watch.gpus):
             continue
-        start_us = max(summary.start_us, summary.read_us - keep_us, watch_us, held.start_us)
-        parts.append(Interval(start_us, min(summary.end_us, summary.read_us, held.end_us)))
-    return parts
-
-
-def _vouching_watches(node: NodeSeen, read_us: int) -> Sequence[Seen[TelemetryWatch]]:
-    """Give the watches whose engine kept its memory from then until the moment of reading."""
-    watches = between(node.watches, None, read_us)
-    if not node.engine_starts:
-        return watches
-    return [
-        watch
-        for watch in watches
-        if not any(
-            start.body.engine == watch.body.engine
-            for start in between(node.engine_starts, watch.at_us + 1, read_us)
-        )
-    ]
+        if watch_us >= restarted_us.get(watch.engine, watch_us):
+            yield max(watch_us, summary.read_us - keep_us)
 
 
 def is_all_blank(stats: JobStats) -> bool:
