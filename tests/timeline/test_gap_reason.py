@@ -15,7 +15,7 @@ from tests.evidence.records import (
     started,
     watch,
 )
-from tests.timeline.timelines import codes_of, gaps_of
+from tests.timeline.timelines import codes_of, draw_attempt, gaps_of
 
 HOUR = (started(), ended())
 SEEN = minutes("00:00", "00:20") + " " + minutes("00:40", "00:59")
@@ -195,6 +195,11 @@ def test_a_blank_in_a_gap_explains_it(value: str, reason: str) -> None:
     assert hole(points(value, metric="gpu_util")) == reason
 
 
+def test_a_blank_at_the_end_explains_nothing() -> None:
+    """A gap is half-open, as the attempt is (rule 26)."""
+    assert tail(points("01:00=null", metric="gpu_util")) == "lost_tail"
+
+
 def test_an_all_blank_summary_explains_what_it_is_about() -> None:
     """It shows that an engine looked and saw nothing (rule 26)."""
     blank = job_stats("01:00", "00:30", "01:00", **BLANK_STATS)
@@ -263,6 +268,31 @@ def test_a_gpu_without_any_point_can_have_any_reason() -> None:
     ]
 
     assert found == ["engine_restart", "device_lost", "collector_down", "retention", "blank"]
+
+
+@pytest.mark.parametrize(
+    ("evidence", "reasons"),
+    [
+        ([inventory("00:30", "g1")], ["no_samples", "device_lost", "no_samples"]),
+        ([inventory("00:30", "g1 g2", mig=True)], ["mig", "mig", "no_samples"]),
+        ([scrape_failed("00:30", "00:40")], ["collector_down", "collector_down", "no_samples"]),
+        ([points("00:30=null", gpu="g2")], ["no_samples", "blank", "no_samples"]),
+        (
+            [job_stats("01:00", "00:00", "01:00", "g2", keep_s=0)],
+            ["no_samples", "retention", "no_samples"],
+        ),
+        (
+            [job_stats("01:00", "00:00", "00:30", gpu, keep_s=9000) for gpu in ("g1", "g2", "g3")]
+            + [watch("00:00", gpus=["g2"])],
+            ["no_samples", "lost_tail", "no_samples"],
+        ),
+    ],
+)
+def test_evidence_is_about_the_gpus_that_it_names(evidence: list[Json], reasons: list[str]) -> None:
+    """Two GPUs of one node and one of another, of which otherwise the same is known."""
+    attempt = draw_attempt(started(gpus="g1 g2 g3@other"), ended(), *evidence)
+
+    assert [each.gaps[-1].reason for each in attempt.coverage] == reasons
 
 
 def test_each_gap_has_its_own_reason() -> None:
