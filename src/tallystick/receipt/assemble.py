@@ -4,17 +4,16 @@
 groups once and calls ``receipt_of`` for each run: the same function, so results agree.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 from tallystick.contract.versions import ContractVersions
 from tallystick.core.finding import Finding, InputFinding
 from tallystick.core.wording import quoted
 from tallystick.evidence.admission import Evidence, SequenceGap
-from tallystick.evidence.bodies import AttemptSame, Points
-from tallystick.evidence.record import Record
+from tallystick.evidence.bodies import Points
 from tallystick.rating.rate import rate_run
 from tallystick.receipt.predicate import predicate
 from tallystick.timeline.grouping import Grouping, RunRecords, group_records
@@ -32,6 +31,14 @@ class Receipts:
     findings: tuple[InputFinding, ...]
 
 
+class Named(NamedTuple):
+    """What the records of a producer name: attempts, runs, and GPUs that it sampled."""
+
+    attempts: set[str]
+    runs: set[str]
+    gpus: set[str]
+
+
 @dataclass(frozen=True, slots=True)
 class Case:
     """All that receipts are made from: grouped evidence and the contract versions."""
@@ -39,16 +46,14 @@ class Case:
     grouping: Grouping
     telemetry: Telemetry
     contracts: ContractVersions
-    gaps: tuple[tuple[SequenceGap, tuple[Record, ...]], ...]
+    gaps: tuple[tuple[SequenceGap, Named], ...]
 
 
 def prepare(evidence: Evidence, contracts: ContractVersions) -> Case:
     """Group admitted evidence once, for any number of runs."""
     grouping = group_records(evidence.records)
-    gaps = tuple(
-        (gap, tuple(each for each in evidence.records if each.producer == gap.producer))
-        for gap in evidence.sequence_gaps
-    )
+    named = _named_by_producer(evidence, grouping.aliases)
+    gaps = tuple((gap, named[gap.producer]) for gap in evidence.sequence_gaps)
     return Case(grouping, index_telemetry(grouping.devices), contracts, gaps)
 
 
@@ -81,8 +86,26 @@ def _gap_factor(contracts: ContractVersions, at_us: int) -> Fraction:
     return _DEFAULT_GAP_FACTOR if contract is None else contract.gap_factor
 
 
+def _named_by_producer(evidence: Evidence, aliases: Mapping[str, str]) -> dict[str, Named]:
+    """Collect what the records of each producer with a gap name."""
+    named = {gap.producer: Named(set(), set(), set()) for gap in evidence.sequence_gaps}
+    for record in evidence.records:
+        if record.producer not in named:
+            continue
+        body, names = record.body, named[record.producer]
+        if isinstance(body, Points):
+            names.gpus.add(body.gpu)
+        for attempt in (getattr(body, "attempt", None), getattr(body, "same_as", None)):
+            if attempt is not None:
+                names.attempts.add(aliases.get(attempt, attempt))
+        run = getattr(body, "run", None)
+        if run is not None:
+            names.runs.add(run)
+    return named
+
+
 def _sequence_findings(
-    timeline: RunTimeline, gaps: Iterable[tuple[SequenceGap, tuple[Record, ...]]]
+    timeline: RunTimeline, gaps: Iterable[tuple[SequenceGap, Named]]
 ) -> list[Finding]:
     """Tell a run what its producers must have said and never delivered (rule 10)."""
     return [
@@ -91,20 +114,15 @@ def _sequence_findings(
             f"{quoted(gap.producer)} numbered its records {gap.lowest} to {gap.highest},"
             f" and {gap.missing} of them never came",
         )
-        for gap, records in gaps
-        if any(_concerns(record, timeline) for record in records)
+        for gap, named in gaps
+        if _concerns(named, timeline)
     ]
 
 
-def _concerns(record: Record, timeline: RunTimeline) -> bool:
-    """Tell whether a record names the run, one of its attempts, or the samples of its GPUs."""
-    body = record.body
-    if isinstance(body, Points):
-        return any(gpu.uuid == body.gpu for each in timeline.attempts for gpu in each.attempt.gpus)
-    keys = {each.key for each in timeline.records.attempts}
-    names = [getattr(body, "attempt", None)]
-    if isinstance(body, AttemptSame):
-        names.append(body.same_as)
-    if any(name is not None and timeline.attempt_key(name) in keys for name in names):
-        return True
-    return getattr(body, "run", None) == timeline.records.run
+def _concerns(named: Named, timeline: RunTimeline) -> bool:
+    """Tell whether a producer names the run, one of its attempts, or samples of its GPUs."""
+    return (
+        timeline.records.run in named.runs
+        or any(each.key in named.attempts for each in timeline.records.attempts)
+        or any(gpu.uuid in named.gpus for each in timeline.attempts for gpu in each.attempt.gpus)
+    )

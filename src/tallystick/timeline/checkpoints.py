@@ -71,14 +71,15 @@ def _judge(
 ) -> Commit:
     """Judge one commit by the verifications up to the next commit of that name."""
     order, body = series[index]
-    later = series[index + 1 :]
+    next_us = series[index + 1][0].at_us if index + 1 < len(series) else None
     checks = [
         (at_us, ok)
         for at_us, ok in verified
-        if at_us >= order.at_us and (not later or at_us < later[0][0].at_us)
+        if at_us >= order.at_us and (next_us is None or at_us < next_us)
     ]
     last_us = max((at_us for at_us, _ in checks), default=None)
-    replaced = [other.at_us for other, commit in later if commit.step != body.step]
+    later = (series[place] for place in range(index + 1, len(series)))
+    replaced = (other.at_us for other, commit in later if commit.step != body.step)
     return Commit(
         attempt=attempt,
         checkpoint=body.checkpoint,
@@ -86,5 +87,5 @@ def _judge(
         at_us=order.at_us,
         order=order,
         is_sound=all(ok for at_us, ok in checks if at_us == last_us),
-        replaced_us=replaced[0] if replaced else None,
+        replaced_us=next(replaced, None),
     )

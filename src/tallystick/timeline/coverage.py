@@ -4,6 +4,7 @@ Coverage is the union of what each series and each summary observes. What is lef
 at every valid sample, and every gap has one reason: the first that the evidence supports.
 """
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import NamedTuple
@@ -122,7 +123,7 @@ def _covered(
         episodes = episodes_of(series.times_us, *held, reach_us)
         observed += observed_of(episodes, *held, reach_us)
         sampled_us.update(at_us for episode in episodes for at_us in episode)
-    gaps, digests = _gaps(evidence, union(observed), sampled_us)
+    gaps, digests = _gaps(evidence, union(observed), sorted(sampled_us))
     digests.update(samples.digests)
     return GpuCoverage(
         gpu=gpu,
@@ -134,20 +135,22 @@ def _covered(
 
 
 def _gaps(
-    evidence: GapEvidence, observed: IntervalSet, sampled_us: set[int]
+    evidence: GapEvidence, observed: IntervalSet, sampled_us: Sequence[int]
 ) -> tuple[tuple[Gap, ...], set[str]]:
     """Cut what is not observed at every valid sample, and find the reason of each part.
 
     Args:
         evidence: What bears on the gaps.
         observed: What was observed.
-        sampled_us: Every valid sample time at which a gap can begin or end.
+        sampled_us: Every valid sample time at which a gap can begin or end, in order.
     """
     gaps: list[Gap] = []
     digests: set[str] = set()
     for hole in complement(evidence.held, observed):
-        for part in cut(hole, sampled_us):
-            was_seen = part.start_us > evidence.held.start_us or part.start_us in sampled_us
+        first = bisect_left(sampled_us, hole.start_us)
+        inside = sampled_us[first : bisect_right(sampled_us, hole.end_us)]
+        for part in cut(hole, inside):
+            was_seen = part.start_us > evidence.held.start_us or part.start_us in inside
             reason, digest = gap_reason(evidence, part, was_seen=was_seen)
             gaps.append(Gap(*part, reason))
             if digest is not None:

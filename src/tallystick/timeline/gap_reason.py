@@ -71,7 +71,9 @@ def _device_lost(evidence: GapEvidence, gap: Interval) -> str | None:
 
 
 def _collector_down(evidence: GapEvidence, gap: Interval) -> str | None:
-    for failure in between(evidence.node.failures, None, gap.end_us):
+    for failure, latest_us in evidence.node.failures_until(gap.end_us):
+        if latest_us < gap.start_us:
+            return None  # All that are left ended before the gap.
         from_us, to_us = failure.body.from_us, failure.body.to_us
         is_moment_inside = from_us == to_us and gap.start_us <= from_us < gap.end_us
         if is_moment_inside or _overlaps(gap, Interval(from_us, to_us)):

@@ -4,9 +4,10 @@ Telemetry belongs to devices, not to runs: the same series serves every attempt 
 GPU. Labels that name a job are hints and are not read.
 """
 
+import itertools
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -61,7 +62,8 @@ class Seen(NamedTuple, Generic[_Body_co]):
 class NodeSeen:
     """What was seen of one node, each list in order of time.
 
-    ``mentions`` gives for each GPU the digests of the watches and looks that name it.
+    ``mentions`` gives for each GPU the digests of the watches and looks that name it,
+    ``failed_until_us`` for each failure the latest end of it and all before.
     """
 
     watches: list[Seen[TelemetryWatch]] = field(default_factory=list)
@@ -69,12 +71,18 @@ class NodeSeen:
     inventories: list[Seen[DeviceInventory]] = field(default_factory=list)
     failures: list[Seen[ScrapeFailed]] = field(default_factory=list)
     mentions: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    failed_until_us: list[int] = field(default_factory=list)
 
     def watches_of(self, uuid: str) -> list[Seen[TelemetryWatch]]:
         """Give the watches that cover a GPU of the node (rule 29)."""
         return [
             watch for watch in self.watches if watch.body.gpus is None or uuid in watch.body.gpus
         ]
+
+    def failures_until(self, at_us: int) -> Iterator[tuple[Seen[ScrapeFailed], int]]:
+        """Give the failures that began by a moment, latest first, with ``failed_until_us``."""
+        for index in range(bisect_right(self.failures, at_us, key=_at_us) - 1, -1, -1):
+            yield self.failures[index], self.failed_until_us[index]
 
     def was_running_before(self, engine: str, at_us: int) -> bool:
         """Tell whether an engine had started, or watched, before a moment (rule 26)."""
@@ -138,6 +146,9 @@ def index_telemetry(records: Iterable[Record]) -> Telemetry:
                 telemetry.mig_uuids.update(device.uuid for device in body.devices if device.mig)
     for node in telemetry.nodes.values():
         node.failures.sort(key=_at_us)
+        node.failed_until_us = list(
+            itertools.accumulate((failure.body.to_us for failure in node.failures), max)
+        )
         node.mentions = _mentions(node)
     telemetry.samples = {gpu: _gpu_samples(said) for gpu, said in points.items()}
     return telemetry
