@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tallystick.evidence.codec import REFUSALS, RefusedLineError, read_line
+from tallystick.evidence.codec import NESTING_MAX, REFUSALS, RefusedLineError, read_line
 from tests.evidence.records import Json, as_line, record, step
 
 STEP = step("00:10", 7)
@@ -274,3 +274,16 @@ def test_a_damaged_line_is_read_or_refused(place: int, damage: bytes) -> None:
     text = defective()
 
     assert refusal(text[:place] + damage + text[place + len(damage) :]) in {None, *REFUSALS}
+
+
+@pytest.mark.parametrize(
+    ("levels", "expected"), [(NESTING_MAX - 2, None), (NESTING_MAX - 1, "bad_json")]
+)
+def test_the_limit_of_nesting_is_fixed(levels: int, expected: str | None) -> None:
+    """A body stands two levels deep; brackets inside a string are none."""
+    stated = as_line(record("x", None, {"text": "[" * 2_000 + '"\\', "deep": 7}))
+
+    line = stated.replace(b"7}", b"[" * levels + b"]" * levels + b"}")
+
+    assert stated != line
+    assert refusal(line) == expected

@@ -6,6 +6,7 @@ becomes a float) is refused by name, because its canonical bytes would depend on
 """
 
 import json
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,6 +32,11 @@ REFUSALS = (
     "bad_body",
     "time_missing",
 )
+NESTING_MAX = 500
+_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_PLAIN_STRING = re.compile(rb'"[^"]*"')
+_INNERMOST = re.compile(rb"\[\]|\{\}")
+_NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 _INTEGER_DIGITS_MAX = len(str(INTEGER_MAX))
 
 
@@ -51,12 +57,30 @@ def read_line(line: bytes | None) -> Record:
     """
     if line is None:
         raise RefusedLineError("bad_json", "expected a JSON object, got a line beyond 64 MiB")
-    try:
-        envelope = _read_object(line)
-        _check_envelope(envelope)
-        return _read_record(envelope)
-    except RecursionError as error:
-        raise RefusedLineError("bad_json", "expected JSON, got nesting beyond reason") from error
+    if _is_too_deep(line):
+        raise RefusedLineError("bad_json", f"expected JSON, got over {NESTING_MAX} levels of it")
+    envelope = _read_object(line)
+    _check_envelope(envelope)
+    return _read_record(envelope)
+
+
+def _is_too_deep(line: bytes) -> bool:
+    """Tell whether objects and arrays are nested too deeply, before a parser recurses.
+
+    A parser's own limit depends on its version and on who calls it; a receipt must not. Each
+    turn peels the innermost level off the brackets; what is not balanced is left to the parser,
+    which stops at it.
+    """
+    if line.count(b"[") + line.count(b"{") <= NESTING_MAX:
+        return False
+    string = _STRING if b"\\" in line else _PLAIN_STRING
+    shape = string.sub(b"", line).translate(None, delete=_NO_BRACKETS)
+    for _ in range(NESTING_MAX):
+        peeled = _INNERMOST.sub(b"", shape)
+        if len(peeled) == len(shape):
+            return False
+        shape = peeled
+    return bool(shape)
 
 
 @dataclass(slots=True)
@@ -107,6 +131,8 @@ def _read_object(line: bytes) -> dict[str, Any]:
         )
     except UnicodeDecodeError as error:
         raise RefusedLineError("bad_json", f"expected UTF-8, got byte {error.start}") from error
+    except RecursionError as error:
+        raise RefusedLineError("bad_json", "expected JSON, got brackets without end") from error
     except json.JSONDecodeError as error:
         message = f"expected one JSON object, got: {error.msg.lower()} at column {error.colno}"
         raise RefusedLineError("bad_json", message) from error
