@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tallystick.app.contracts import load_contracts
+from tallystick.app.cycles import no_cycle_collection
 from tallystick.app.files import read_lines
 from tallystick.contract.versions import ContractVersions
 from tallystick.core.finding import InputFinding
@@ -31,6 +32,7 @@ def rate_files(
         TallystickError: a file cannot be read, or the contracts have mistakes.
     """
     versions = load_contracts(contracts)
-    admitted = admit(read_lines(path) for path in evidence)
-    receipts = receipts_of(admitted, versions, run)
+    with no_cycle_collection():
+        admitted = admit(read_lines(path) for path in evidence)
+        receipts = receipts_of(admitted, versions, run)
     return RatedFiles(receipts.predicates, receipts.findings, admitted, versions)
