@@ -66,11 +66,7 @@ def write_file(path: Path, data: bytes, *, mode: int = 0o644) -> None:
     try:
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         try:
-            with os.fdopen(handle, "wb") as stream:
-                stream.write(data)
-                stream.flush()
-                os.fchmod(stream.fileno(), mode)
-                os.fsync(stream.fileno())
+            _fill(handle, data, mode)
             Path(name).replace(path)
         except BaseException:
             Path(name).unlink(missing_ok=True)
@@ -89,17 +85,21 @@ def create_file(path: Path, data: bytes, *, mode: int) -> None:
     try:
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
         try:
-            with os.fdopen(handle, "wb") as stream:
-                stream.write(data)
-                stream.flush()
-                os.fchmod(stream.fileno(), mode)
-                os.fsync(stream.fileno())
+            _fill(handle, data, mode)
         except BaseException:
             path.unlink(missing_ok=True)
             raise
         _sync_folder(path.parent)
     except OSError as error:
         raise UnwritableFileError(str(path), _reason(error)) from error
+
+
+def _fill(handle: int, data: bytes, mode: int) -> None:
+    with os.fdopen(handle, "wb") as stream:
+        stream.write(data)
+        stream.flush()
+        os.fchmod(stream.fileno(), mode)
+        os.fsync(stream.fileno())
 
 
 def _sync_folder(folder: Path) -> None:

@@ -36,8 +36,20 @@ from tallystick.collectors.slurm import SlurmOptions, collect_slurm
 from tallystick.core.canonical import canonical_bytes
 from tallystick.core.finding import InputFinding
 
-_NODE_HELP = "Node of the exporter, named where a scrape failed."
-_CADENCE_HELP = "How often the devices were sampled."
+_CADENCE = click.option(
+    "--cadence",
+    "cadence_us",
+    type=read_seconds,
+    metavar="SECONDS",
+    required=True,
+    help="How often the devices were sampled.",
+)
+_NODE = click.option(
+    "--node",
+    type=read_key,
+    metavar="NAME",
+    help="Node of the exporter, named where a scrape failed.",
+)
 
 _COMMON: tuple[Any, ...] = (
     click.option("--observed", type=read_instant, hidden=True),
@@ -214,15 +226,8 @@ def dcgm_command(
 
 
 @_source("prometheus")
-@click.option(
-    "--cadence",
-    "cadence_us",
-    type=read_seconds,
-    metavar="SECONDS",
-    required=True,
-    help=_CADENCE_HELP,
-)
-@click.option("--node", type=read_key, metavar="NAME", help=_NODE_HELP)
+@_CADENCE
+@_NODE
 def prometheus_command(*, cadence_us: int, node: str | None) -> Collector:
     """Read answers of the query API; a range selector such as metric[1h] gives real times.
 
@@ -234,15 +239,8 @@ def prometheus_command(*, cadence_us: int, node: str | None) -> Collector:
 
 
 @_source("victoriametrics")
-@click.option(
-    "--cadence",
-    "cadence_us",
-    type=read_seconds,
-    metavar="SECONDS",
-    required=True,
-    help=_CADENCE_HELP,
-)
-@click.option("--node", type=read_key, metavar="NAME", help=_NODE_HELP)
+@_CADENCE
+@_NODE
 def victoriametrics_command(*, cadence_us: int, node: str | None) -> Collector:
     """Read lines of /api/v1/export, or answers of the query API.
 
@@ -254,15 +252,8 @@ def victoriametrics_command(*, cadence_us: int, node: str | None) -> Collector:
 
 
 @_source("exporter")
-@click.option(
-    "--cadence",
-    "cadence_us",
-    type=read_seconds,
-    metavar="SECONDS",
-    required=True,
-    help=_CADENCE_HELP,
-)
-@click.option("--node", type=read_key, metavar="NAME", help=_NODE_HELP)
+@_CADENCE
+@_NODE
 @click.option("--at", "at_us", type=read_instant, metavar="TIME", help="When the pages were read.")
 def exporter_command(*, cadence_us: int, node: str | None, at_us: int | None) -> Collector:
     """Read text pages of dcgm-exporter, or of a federation endpoint.

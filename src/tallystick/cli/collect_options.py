@@ -10,8 +10,8 @@ import click
 
 from tallystick.core.errors import BadInstantError
 from tallystick.core.instant import SECOND_US, parse_rfc3339
+from tallystick.evidence.fields import BadFieldError, key
 
-_KEY_BYTES_MAX = 200
 _SECONDS = re.compile(r"([0-9]{1,10})(?:\.([0-9]{1,6}))?")
 
 
@@ -47,9 +47,10 @@ def read_zone(text: str) -> ZoneInfo:
 
 def read_key(text: str) -> str:
     """Check an attempt key or the name of a node: 1 to 200 bytes, printable."""
-    if not text.isprintable() or not 1 <= len(text.encode()) <= _KEY_BYTES_MAX:
-        raise click.BadParameter("expected a printable text of 1 to 200 bytes")
-    return text
+    try:
+        return key(text)
+    except BadFieldError as error:
+        raise click.BadParameter(f"expected {error}") from error
 
 
 def read_pair(text: str) -> tuple[str, str]:

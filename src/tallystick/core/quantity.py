@@ -4,9 +4,13 @@ A quantity is exact, bounded, or unknown. Exact is a plain value, bounded is
 ``{"at_least": low, "at_most": high}``, and an unknown bound is ``None``: never 0.
 """
 
+import re
 from typing import Any
 
 from tallystick.core.instant import SECOND_US
+
+DECIMAL_NUMBER = re.compile(r"([+-]?)([0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE]([+-]?[0-9]+))?")
+"""A plain decimal number as sources write it: sign, digits, exponent."""
 
 
 def seconds_text(quantity_us: int) -> str:

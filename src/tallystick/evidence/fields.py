@@ -11,6 +11,7 @@ from typing import Any
 
 from tallystick.core.errors import BadInstantError
 from tallystick.core.instant import parse_instant
+from tallystick.core.quantity import DECIMAL_NUMBER
 from tallystick.evidence.bodies import AllocatedGpu, Device
 
 Check = Callable[[Any], Any]
@@ -18,7 +19,6 @@ Check = Callable[[Any], Any]
 KEY_BYTES_MAX = 200
 GPUS_MAX = 1_000_000
 
-_DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 # More digits are no sum of money and no share, and some would be beyond Python's integers.
 _AMOUNT = re.compile(r"[+-]?[0-9]{1,30}(\.[0-9]{1,30})?")
 _DISPOSITION = re.compile(r"charge|exclude|(?:credit|share):([0-9]{1,18})/([0-9]{1,18})")
@@ -119,7 +119,7 @@ def statistic(value: Any) -> int | str | None:
     """Accept a value of a summary: an integer, a decimal string or null."""
     if value is None or type(value) is int:
         return value
-    if isinstance(value, str) and _DECIMAL.fullmatch(value):
+    if isinstance(value, str) and DECIMAL_NUMBER.fullmatch(value):
         return value
     raise BadFieldError("an integer, a decimal string or null")
 

@@ -3,7 +3,7 @@
 Each number is exact, or bounded, or None for unknown: what nobody stated is never guessed.
 """
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 
 from tallystick.core.finding import Finding
@@ -39,14 +39,23 @@ class Achievement:
     findings: tuple[Finding, ...]
 
 
-def achievement(run: RunRecords, attempts: Sequence[Attempt], lives: Sequence[Life]) -> Achievement:
-    """Work out what the run achieved from its attempts, in order, and their lives."""
+def achievement(
+    run: RunRecords,
+    attempts: Sequence[Attempt],
+    lives: Sequence[Life],
+    lives_of: Mapping[str, Sequence[Life]],
+) -> Achievement:
+    """Work out what the run achieved.
+
+    Args:
+        run: The records that name the run.
+        attempts: Its attempts, in order.
+        lives: Their lives, in order.
+        lives_of: The same by attempt.
+    """
     commits = commits_of_run(attempts)
-    lives_by_attempt: dict[str, list[Life]] = {attempt.key: [] for attempt in attempts}
-    for life in lives:
-        lives_by_attempt[life.attempt].append(life)
     interruptions = tuple(
-        _interruption(index, attempts, lives_by_attempt, commits)
+        _interruption(index, attempts, lives_of, commits)
         for index, attempt in enumerate(attempts)
         if attempt.is_interrupted
     )
@@ -61,7 +70,7 @@ def achievement(run: RunRecords, attempts: Sequence[Attempt], lives: Sequence[Li
         accepted=accepted,
         findings=(
             *_restored_ahead(lives, commits),
-            *_restart_loops(attempts, lives_by_attempt),
+            *_restart_loops(attempts, lives_of),
             *_after_accept(attempts, first_accepted_us if accepted else None),
         ),
     )
@@ -70,7 +79,7 @@ def achievement(run: RunRecords, attempts: Sequence[Attempt], lives: Sequence[Li
 def _interruption(
     index: int,
     attempts: Sequence[Attempt],
-    lives: dict[str, list[Life]],
+    lives: Mapping[str, Sequence[Life]],
     commits: Sequence[Commit],
 ) -> Interruption:
     """Bound what the attempt lost (rule 39) and what of it was avoidable (rule 40)."""
@@ -104,7 +113,7 @@ def _lost(
     return at_least, max(at_least, reached + beyond - kept)
 
 
-def _next_restore(later: Sequence[Attempt], lives: dict[str, list[Life]]) -> Restore | None:
+def _next_restore(later: Sequence[Attempt], lives: Mapping[str, Sequence[Life]]) -> Restore | None:
     """Find what the first later attempt that shows work restored; None if it did not say."""
     kinds = ("checkpoint.restored", "progress.step", "checkpoint.begun", "checkpoint.committed")
     for attempt in later:
@@ -172,7 +181,9 @@ def _saved_before(
     return steps
 
 
-def _restart_loops(attempts: Sequence[Attempt], lives: dict[str, list[Life]]) -> list[Finding]:
+def _restart_loops(
+    attempts: Sequence[Attempt], lives: Mapping[str, Sequence[Life]]
+) -> list[Finding]:
     """Find two or more interrupted attempts in a row that reached nothing new (rule 43)."""
     findings = []
     fruitless: list[str] = []

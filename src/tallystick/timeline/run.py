@@ -91,7 +91,7 @@ def run_timeline(
         )
         for index, attempt in enumerate(attempts)
     )
-    achieved = achievement(run, attempts, lives)
+    achieved = achievement(run, attempts, lives, lives_of)
     findings = [
         *_run_findings(run, attempts, telemetry),
         *achieved.findings,

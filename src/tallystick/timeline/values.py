@@ -4,10 +4,11 @@ Sentinels are thresholds and not equalities, since exporters scale and convert t
 is clamped: an impossible value is kept as it came, is not used, and is a finding.
 """
 
-import re
 from decimal import Decimal
 from enum import Enum
 from functools import lru_cache
+
+from tallystick.core.quantity import DECIMAL_NUMBER
 
 # The lowest blank of 64-bit floats, and that of 32-bit integers.
 BLANK_FROM = 140_737_488_355_328
@@ -15,7 +16,6 @@ NARROW_BLANK_FROM = 2_147_483_632
 
 # Metrics that count in 64 bits and so may honestly pass the 32-bit sentinel.
 _WIDE_COUNTERS = ("energy", "bytes", "violation")
-_NUMBER = re.compile(r"([+-]?)([0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE]([+-]?[0-9]+))?")
 _EXPONENT_DIGITS_MAX = 6
 
 
@@ -65,7 +65,7 @@ def is_zero(value: str | int | None) -> bool:
 
 def _decimal(text: str) -> Decimal | None:
     """Read a plain decimal number; of an absurd exponent only the sign is kept."""
-    match = _NUMBER.fullmatch(text)
+    match = DECIMAL_NUMBER.fullmatch(text)
     if match is None:
         return None
     sign, digits, exponent = match.groups()
