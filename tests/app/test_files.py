@@ -1,7 +1,6 @@
 """Inputs are read as they are, results are written whole or not at all."""
 
 import io
-import os
 import resource
 import stat
 import sys
@@ -13,6 +12,7 @@ import pytest
 
 from tallystick.app.errors import UnreadableFileError, UnwritableFileError
 from tallystick.app.files import LINE_BYTES_MAX, create_file, read_file, read_lines, write_file
+from tests.app.privileges import as_nobody
 
 
 @pytest.fixture
@@ -117,13 +117,12 @@ def test_what_cannot_be_read_is_an_error(tmp_path: Path, name: str) -> None:
         assert str(caught.value).startswith("cannot read ")
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="nothing is closed to root")
 def test_a_file_that_is_closed_to_us_is_an_error(tmp_path: Path) -> None:
     """No permission, no bytes."""
     (tmp_path / "f").write_bytes(b"x")
     (tmp_path / "f").chmod(0)
 
-    with pytest.raises(UnreadableFileError, match="permission denied"):
+    with as_nobody(), pytest.raises(UnreadableFileError, match="permission denied"):
         read_file(str(tmp_path / "f"))
 
 

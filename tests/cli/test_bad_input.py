@@ -13,6 +13,7 @@ import pytest
 
 from tallystick.app.keys import new_key
 from tallystick.cli.main import main
+from tests.app.privileges import as_nobody
 from tests.evidence.records import Json, adjustment, as_line, ended, of, started, step
 from tests.rating.rated import contract
 
@@ -235,12 +236,12 @@ def test_a_file_that_cannot_be_read_is_misuse(
     assert done.err.count("\n") == 1
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="nothing is closed to root")
 def test_a_file_that_is_closed_to_us_is_misuse(run: Run, tmp_path: Path) -> None:
     """No permission is a reason of its own."""
     (tmp_path / "good.jsonl").chmod(0)
 
-    done = run("rate", "--evidence", "good.jsonl", "--contract", "contract.toml")
+    with as_nobody():
+        done = run("rate", "--evidence", "good.jsonl", "--contract", "contract.toml")
 
     assert done.status == 2
     assert done.err.endswith("permission denied\n")
