@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PURE = ("core", "evidence", "contract", "ledger", "timeline", "rating", "receipt")
+PURE = ("core", "evidence", "contract", "ledger", "tree", "timeline", "rating", "receipt")
 BUILTINS = frozenset({"open", "print", "input", "breakpoint", "exec", "eval", "__import__"})
 CALLS = frozenset({"now", "utcnow", "today", "fromtimestamp", "localtime", "astimezone"})
 NUMPY_READERS = frozenset({"random", "load", "loadtxt", "fromfile", "memmap", "save", "savez"})

@@ -9,7 +9,7 @@ import pytest
 
 from tallystick.app.errors import UnreadableFileError, UnwritableFileError
 from tallystick.app.keys import load_signing_keys, load_verify_keys, new_key
-from tallystick.receipt.errors import BadKeyNameError, BadPrivateKeyError, BadPublicKeyError
+from tallystick.core.errors import BadKeyNameError, BadPrivateKeyError, BadPublicKeyError
 
 
 def test_a_new_key_signs_and_its_public_half_verifies(tmp_path: Path) -> None:

@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from tallystick.core.keys import SigningKey
 from tallystick.receipt.envelope import envelope_bytes, sign_payload
-from tallystick.receipt.keys import SigningKey
 from tallystick.receipt.statement import Statement, statement_payload
 from tallystick.receipt.verify import verify_receipt
 

@@ -11,10 +11,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tallystick.core.canonical import canonical_bytes
+from tallystick.core.keys import VerifyKey
 from tallystick.receipt import errors
 from tallystick.receipt.envelope import Envelope, Signature, envelope_bytes, sign_payload
 from tallystick.receipt.errors import VerificationError
-from tallystick.receipt.keys import VerifyKey
 from tallystick.receipt.statement import statement_payload
 from tallystick.receipt.verify import STEPS, open_receipt, verify_receipt
 from tests.receipt.samples import CUSTOMER, PROVIDER, make_predicate, sign

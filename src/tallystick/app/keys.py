@@ -9,7 +9,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from tallystick.app.errors import UnwritableFileError
 from tallystick.app.files import create_file, read_file
-from tallystick.receipt.keys import (
+from tallystick.core.keys import (
     SigningKey,
     VerifyKey,
     check_key_name,

@@ -7,7 +7,7 @@ import click
 from tallystick.app.keys import new_key
 from tallystick.cli.options import json_option
 from tallystick.core.canonical import canonical_bytes
-from tallystick.receipt.keys import public_key_text
+from tallystick.core.keys import public_key_text
 
 
 @click.group()

@@ -64,3 +64,44 @@ class UnknownCurrencyError(TallystickError):
 
     def __str__(self) -> str:
         return f"expected an ISO 4217 currency with a minor unit, got {quoted(self.args[0])}"
+
+
+class BadKeyNameError(TallystickError):
+    """A name cannot stand in a public key: empty, too long, with spaces or a plus sign."""
+
+    code = "bad_key_name"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+
+    def __str__(self) -> str:
+        return (
+            "expected a key name of 1 to 200 bytes, printable, without spaces or '+', "
+            f"got {self.args[0][:80]!a}"
+        )
+
+
+class BadPublicKeyError(TallystickError):
+    """A text is not an Ed25519 verifier key (vkey)."""
+
+    code = "bad_public_key"
+
+    def __init__(self, source: str, reason: str) -> None:
+        super().__init__(source, reason)
+
+    def __str__(self) -> str:
+        source, reason = self.args
+        return f"{source} is not a public key like NAME+0123abcd+BASE64: {reason}"
+
+
+class BadPrivateKeyError(TallystickError):
+    """A text is not an Ed25519 private key with its name."""
+
+    code = "bad_private_key"
+
+    def __init__(self, source: str, reason: str) -> None:
+        super().__init__(source, reason)
+
+    def __str__(self) -> str:
+        source, reason = self.args
+        return f"{source} is not a private key of this program: {reason}"

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from tallystick.core.canonical import canonical_bytes
+from tallystick.core.keys import SigningKey
 from tallystick.receipt.errors import MalformedEnvelopeError, OversizedReceiptError
-from tallystick.receipt.keys import SigningKey
 
 PAYLOAD_TYPE = "application/vnd.in-toto+json"
 ENVELOPE_BYTES_MAX = 64 * 1024 * 1024

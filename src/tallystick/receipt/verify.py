@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
+from tallystick.core.keys import VerifyKey
 from tallystick.receipt.envelope import PAYLOAD_TYPE, Envelope, parse_envelope
 from tallystick.receipt.errors import (
     AmbiguousKeyError,
@@ -12,7 +13,6 @@ from tallystick.receipt.errors import (
     WrongPayloadTypeError,
 )
 from tallystick.receipt.figures import check_figures
-from tallystick.receipt.keys import VerifyKey
 from tallystick.receipt.reader import read_receipt
 from tallystick.receipt.statement import (
     Statement,

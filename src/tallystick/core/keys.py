@@ -21,7 +21,7 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
 )
 
-from tallystick.receipt.errors import BadKeyNameError, BadPrivateKeyError, BadPublicKeyError
+from tallystick.core.errors import BadKeyNameError, BadPrivateKeyError, BadPublicKeyError
 
 KEY_NAME_BYTES_MAX = 200
 PUBLIC_KEY_BYTES = 32

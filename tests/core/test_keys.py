@@ -15,8 +15,8 @@ from cryptography.hazmat.primitives.serialization import (
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tallystick.receipt.errors import BadKeyNameError, BadPrivateKeyError, BadPublicKeyError
-from tallystick.receipt.keys import (
+from tallystick.core.errors import BadKeyNameError, BadPrivateKeyError, BadPublicKeyError
+from tallystick.core.keys import (
     SigningKey,
     VerifyKey,
     check_key_name,

@@ -1,0 +1,1 @@
+"""Double entry: the chart, entries that cannot be unbalanced, balances and the journal. Pure."""

@@ -1,0 +1,1 @@
+"""Where evidence, heads, receipts, entries and segments are kept; each store keeps one contract."""
