@@ -43,3 +43,16 @@ class RunNotFoundError(TallystickError):
         shown = ", ".join(ascii(each) for each in known[:20]) or "no run at all"
         more = f" and {len(known) - 20} more" if len(known) > 20 else ""
         return f"no run {run!a} in the evidence, which has {shown}{more}"
+
+
+class BadSettingsError(TallystickError):
+    """The settings of a store are not what they should be."""
+
+    code = "bad_settings"
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(path, reason)
+
+    def __str__(self) -> str:
+        path, reason = self.args
+        return f"cannot use the settings {as_printed(path)}: {reason}"

@@ -64,10 +64,13 @@ def admit(files: Iterable[Iterable[bytes | None]]) -> Evidence:
     )
 
 
+def conflict_message(producer: str, record_id: str) -> str:
+    """Say that a record came with other content than the one that stays (rule 3)."""
+    return f"record {quoted(record_id)} of {quoted(producer)} came before with other content"
+
+
 def _conflict(record: Record, line: int, file: int) -> InputFinding:
-    message = (
-        f"record {quoted(record.id)} of {quoted(record.producer)} came before with other content"
-    )
+    message = conflict_message(record.producer, record.id)
     return InputFinding("record_conflict", message, line=line, file=file, digest=record.digest)
 
 

@@ -8,9 +8,11 @@ becomes a float) is refused by name, because its canonical bytes would depend on
 import json
 import re
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple, NoReturn
 
-from tallystick.core.canonical import INTEGER_MAX, is_plain_key, is_unicode
+import msgspec
+
+from tallystick.core.canonical import INTEGER_MAX, canonical_bytes, is_plain_key, is_unicode
 from tallystick.core.errors import BadInstantError
 from tallystick.core.instant import parse_instant
 from tallystick.core.wording import quoted
@@ -38,6 +40,8 @@ _PLAIN_STRING = re.compile(rb'"[^"]*"')
 _INNERMOST = re.compile(rb"\[\]|\{\}")
 _NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 _INTEGER_DIGITS_MAX = len(str(INTEGER_MAX))
+_DIGITS_AS_0 = bytes.maketrans(b"123456789", b"000000000")
+_LONG_NUMBER = b"0" * _INTEGER_DIGITS_MAX
 
 
 class RefusedLineError(Exception):
@@ -49,19 +53,85 @@ class RefusedLineError(Exception):
         self.message = message
 
 
+class Delivery(NamedTuple):
+    """A line that can be admitted: what it says, and the bytes in which a log keeps it."""
+
+    envelope: dict[str, Any]
+    canonical: bytes
+
+
 def read_line(line: bytes | None) -> Record:
     """Read a line of evidence; None stands for one that is too long to be held.
 
     Raises:
         RefusedLineError: the line cannot be admitted, with the first code that applies.
     """
+    envelope = _read_envelope(line)
+    kind, at_us, body = _check_record(envelope)
+    producer: Unchecked = envelope["producer"]
+    return Record(
+        kind=kind,
+        at_us=at_us,
+        producer=producer["name"],
+        id=envelope["id"],
+        boot=producer.get("boot"),
+        seq=producer.get("seq"),
+        body=body,
+        digest=content_digest(envelope),
+    )
+
+
+def read_delivery(line: bytes | None) -> Delivery:
+    """Read a line by the same rules for a log, which keeps it and does not yet use it.
+
+    Raises:
+        RefusedLineError: the line cannot be admitted, with the first code that applies.
+    """
+    envelope = _read_envelope(line)
+    _check_record(envelope)
+    return Delivery(envelope, canonical_bytes(envelope))
+
+
+def _read_envelope(line: bytes | None) -> dict[str, Any]:
     if line is None:
         raise RefusedLineError("bad_json", "expected a JSON object, got a line beyond 64 MiB")
     if _is_too_deep(line):
         raise RefusedLineError("bad_json", f"expected JSON, got over {NESTING_MAX} levels of it")
-    envelope = _read_object(line)
+    envelope = _read_canonical(line)
+    if envelope is None:
+        envelope = _read_object(line)
     _check_envelope(envelope)
-    return _read_record(envelope)
+    return envelope
+
+
+class _FloatError(Exception):
+    """A number is no integer."""
+
+
+def _refuse_float(number: str) -> NoReturn:
+    raise _FloatError(number)
+
+
+_CANONICAL = msgspec.json.Decoder(float_hook=_refuse_float)
+
+
+def _read_canonical(line: bytes) -> dict[str, Any] | None:
+    """Read an object that already is canonical bytes in plain ASCII, as programs write it.
+
+    Ten times as fast as reading strictly, and the same: if its canonical bytes are the line,
+    no key stood twice; without a backslash or a byte beyond ASCII, no key is odd and no string
+    has half a character; without 16 digits in a row, no integer is out of range. None is that
+    one of these is not known, and says nothing against the line.
+    """
+    if not line.isascii() or b"\\" in line or b"\x7f" in line:
+        return None
+    if _LONG_NUMBER in line.translate(_DIGITS_AS_0):
+        return None
+    try:
+        value = _CANONICAL.decode(line)
+    except (msgspec.DecodeError, _FloatError):
+        return None
+    return value if isinstance(value, dict) and canonical_bytes(value) == line else None
 
 
 def _is_too_deep(line: bytes) -> bool:
@@ -199,7 +269,8 @@ def _is_optional(value: Any, wanted: type) -> bool:
     return value is None or type(value) is wanted
 
 
-def _read_record(envelope: dict[str, Any]) -> Record:
+def _check_record(envelope: dict[str, Any]) -> tuple[str, int | None, Any]:
+    """Check what the envelope holds, and give its kind, its time and its typed body."""
     kind = KINDS.get(envelope["kind"])
     body: Any = envelope["body"]
     try:
@@ -213,17 +284,7 @@ def _read_record(envelope: dict[str, Any]) -> Record:
         raise RefusedLineError("bad_body", f"body of {envelope['kind']}: {error}") from error
     if kind is not None and kind.timed and at_us is None:
         raise RefusedLineError("time_missing", f"at: expected the time of {envelope['kind']}")
-    producer: Unchecked = envelope["producer"]
-    return Record(
-        kind=envelope["kind"] if kind is None else kind.name,
-        at_us=at_us,
-        producer=producer["name"],
-        id=envelope["id"],
-        boot=producer.get("boot"),
-        seq=producer.get("seq"),
-        body=typed,
-        digest=content_digest(envelope),
-    )
+    return envelope["kind"] if kind is None else kind.name, at_us, typed
 
 
 def _json_type(value: Any) -> str:

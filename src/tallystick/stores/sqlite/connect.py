@@ -1,0 +1,120 @@
+"""Opening the file of a store: settings that make a commit durable, and what is refused."""
+
+import os
+import time
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Final
+
+import apsw
+
+from tallystick.stores.errors import (
+    NewerStoreError,
+    OldSqliteError,
+    StoreDamagedError,
+    StoreNotFoundError,
+    StoreUnusableError,
+)
+from tallystick.stores.sqlite.schema import APPLICATION_ID, FORMAT
+
+# Earlier ones may damage a write-ahead log when two connections reset it at once.
+SQLITE_MIN: Final = (3, 51, 3)
+
+Notice = Callable[[str], None]
+
+_NOTICE_AFTER_S = 1
+_RETRY_S = 0.01
+_SETTINGS = (
+    "PRAGMA journal_mode = wal",
+    "PRAGMA synchronous = full",
+    "PRAGMA fullfsync = on",
+    "PRAGMA trusted_schema = off",
+    "PRAGMA cell_size_check = on",
+    "PRAGMA foreign_keys = on",
+)
+
+
+def connect(path: Path, *, vfs: str | None = None) -> apsw.Connection:
+    """Open a store's file for reading and writing, and check that it is one that we know.
+
+    Raises:
+        StoreNotFoundError: there is no such file.
+        StoreUnusableError: it cannot be opened, or is something else.
+        NewerStoreError: a later version wrote it.
+        StoreDamagedError: it cannot be read.
+        OldSqliteError: this SQLite is not to be trusted with it.
+    """
+    _check_sqlite()
+    if not path.exists():
+        raise StoreNotFoundError(str(path.parent))
+    try:
+        connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE, vfs=vfs)
+        _check_format(connection, path)
+        for setting in _SETTINGS:
+            connection.execute(setting).fetchall()
+        connection.execute("SELECT count(*) FROM origin").fetchall()  # Makes the write-ahead log.
+        sync_folder(path.parent)  # SQLite does not tell if this fails; a new file needs it.
+    except (apsw.CorruptError, apsw.NotADBError) as error:
+        raise StoreDamagedError(str(path), str(error)) from error
+    except (apsw.Error, OSError) as error:
+        raise StoreUnusableError(str(path), _reason(error)) from error
+    return connection
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the names of a folder's files durable.
+
+    Raises:
+        OSError: the disk failed.
+    """
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def wait_for_writers(
+    connection: apsw.Connection, *, wait_s: int, notice: Notice, name: str
+) -> None:
+    """Have a connection wait while another process writes, and say so when it takes long."""
+    began_s = 0.0
+    noticed = False
+
+    def wait(tries: int) -> bool:
+        nonlocal began_s, noticed
+        if tries == 0:
+            began_s, noticed = time.monotonic(), False
+        waited_s = time.monotonic() - began_s
+        if waited_s >= wait_s:
+            return False
+        if waited_s >= _NOTICE_AFTER_S and not noticed:
+            noticed = True
+            notice(f"store {name} is busy: another process writes to it; waiting")
+        time.sleep(_RETRY_S)
+        return True
+
+    connection.set_busy_handler(wait)
+
+
+def _check_sqlite() -> None:
+    found = tuple(map(int, apsw.sqlite_lib_version().split(".")))
+    if found < SQLITE_MIN:
+        raise OldSqliteError(".".join(map(str, SQLITE_MIN)), apsw.sqlite_lib_version())
+
+
+def _check_format(connection: apsw.Connection, path: Path) -> None:
+    with closing(connection.cursor()) as cursor:
+        application = cursor.execute("PRAGMA application_id").get
+        found = cursor.execute("PRAGMA user_version").get
+    if application != APPLICATION_ID:
+        connection.close()
+        raise StoreUnusableError(str(path), "it is not the file of a store")
+    if found > FORMAT:
+        connection.close()
+        raise NewerStoreError(str(path.parent), FORMAT, found)
+
+
+def _reason(error: Exception) -> str:
+    return (getattr(error, "strerror", None) or str(error)).lower()
