@@ -40,9 +40,7 @@ class RunNotFoundError(TallystickError):
 
     def __str__(self) -> str:
         run, known = self.args
-        shown = ", ".join(ascii(each) for each in known[:20]) or "no run at all"
-        more = f" and {len(known) - 20} more" if len(known) > 20 else ""
-        return f"no run {run!a} in the evidence, which has {shown}{more}"
+        return f"no run {run!a} in the evidence, which has {_listed(known) or 'no run at all'}"
 
 
 class BadSettingsError(TallystickError):
@@ -56,3 +54,81 @@ class BadSettingsError(TallystickError):
     def __str__(self) -> str:
         path, reason = self.args
         return f"cannot use the settings {as_printed(path)}: {reason}"
+
+
+class ContractPublishedError(TallystickError):
+    """A version of a contract is published already, and says something else."""
+
+    code = "contract_published"
+    exit_status = 1
+
+    def __init__(self, name: str, digest: str) -> None:
+        super().__init__(name, digest)
+
+    def __str__(self) -> str:
+        name, digest = self.args
+        return (
+            f"{as_printed(name)} is published with other bytes ({digest}) and cannot change:"
+            " give the new terms the next version number"
+        )
+
+
+class ContractNotFoundError(TallystickError):
+    """No contract, or none of an id, was published in a store."""
+
+    code = "contract_not_found"
+
+    def __init__(self, contract_id: str | None, known: tuple[str, ...]) -> None:
+        super().__init__(contract_id, known)
+
+    def __str__(self) -> str:
+        contract_id, known = self.args
+        if not known:
+            return "no contract in the store: publish one with `tallystick contract add`"
+        return f"no contract {contract_id!a} in the store, which has {_listed(known)}"
+
+
+class ContractChoiceError(TallystickError):
+    """A store has several contracts, and it was not said which counts."""
+
+    code = "contract_not_chosen"
+
+    def __init__(self, known: tuple[str, ...]) -> None:
+        super().__init__(known)
+
+    def __str__(self) -> str:
+        return f"expected --contract-id, since the store has {_listed(self.args[0])}"
+
+
+class WitnessStateMissingError(TallystickError):
+    """A witness has no head to compare with, and was not told that this is its first."""
+
+    code = "witness_state_missing"
+    exit_status = 1
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path)
+
+    def __str__(self) -> str:
+        return (
+            f"no head at {as_printed(self.args[0])}: say --first if this witness never saw this"
+            " log, otherwise bring the file back"
+        )
+
+
+class UnknownHeadSizeError(TallystickError):
+    """A proof was asked from a size that the log does not have."""
+
+    code = "size_beyond_log"
+
+    def __init__(self, size: int, log_size: int) -> None:
+        super().__init__(size, log_size)
+
+    def __str__(self) -> str:
+        size, log_size = self.args
+        return f"expected a size from 0 to {log_size}, got {size}"
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    shown = ", ".join(ascii(each) for each in names[:20])
+    return f"{shown} and {len(names) - 20} more" if len(names) > 20 else shown

@@ -1,7 +1,7 @@
 """``tallystick collect``: files of other programs in, evidence records out.
 
-One subcommand for each source. Records are JSON lines on standard output, findings go to
-standard error, and exit 1 says that nothing was emitted.
+One subcommand for each source. Records go into a store, or with ``--dry-run`` to standard
+output as JSON lines; findings go to standard error, and exit 1 says that nothing came out.
 """
 
 import json
@@ -9,11 +9,15 @@ import sys
 from collections.abc import Callable
 from datetime import tzinfo
 from functools import wraps
+from pathlib import Path
 from typing import Any
 
 import click
 
+from tallystick.app.admit import Admission, admit_collected, admit_files
 from tallystick.app.collect import Collector, collect_inputs
+from tallystick.app.store import open_store
+from tallystick.cli.admission import Watch, answers_option, finding_sentence, print_admission
 from tallystick.cli.collect_options import (
     is_pair,
     read_instant,
@@ -22,7 +26,7 @@ from tallystick.cli.collect_options import (
     read_seconds,
     read_zone,
 )
-from tallystick.cli.options import SeveralValues
+from tallystick.cli.options import SeveralValues, say, store_option
 from tallystick.collectors.collected import Collected, Source
 from tallystick.collectors.dcgm import DcgmOptions, collect_dcgm
 from tallystick.collectors.progress import collect_progress
@@ -34,7 +38,6 @@ from tallystick.collectors.samples import (
 )
 from tallystick.collectors.slurm import SlurmOptions, collect_slurm
 from tallystick.core.canonical import canonical_bytes
-from tallystick.core.finding import InputFinding
 
 _CADENCE = click.option(
     "--cadence",
@@ -53,8 +56,10 @@ _NODE = click.option(
 
 _COMMON: tuple[Any, ...] = (
     click.option("--observed", type=read_instant, hidden=True),
-    click.option("--json", "as_json", is_flag=True, help="Print findings as JSON lines."),
+    click.option("--json", "as_json", is_flag=True, help="Print JSON: one object, or lines."),
+    answers_option(),
     click.option("--dry-run", is_flag=True, help="Print the records and store nothing."),
+    store_option(required=False),
     click.argument("inputs", metavar="INPUT...", nargs=-1, required=True),
 )
 
@@ -64,7 +69,8 @@ def collect() -> None:
     """Turn files of other programs into evidence records, one JSON object a line.
 
     \b
-    Example:
+    Examples:
+      tallystick collect slurm sacct.psv --cluster c1 --timezone UTC --store DIR
       tallystick collect slurm sacct.psv --cluster c1 --timezone UTC \\
         --dry-run --json > evidence.jsonl
     """
@@ -77,17 +83,24 @@ def _source(name: str) -> Callable[[Callable[..., Collector]], click.Command]:
         def command(
             inputs: tuple[str, ...],
             *,
+            store: Path | None,
             dry_run: bool,
+            answers: bool,
             as_json: bool,
             observed: int | None,
             **options: Any,
         ) -> None:
-            if not dry_run:
-                raise click.UsageError("there is no store to collect into yet: add --dry-run")
             if inputs.count("-") > 1:
                 raise click.UsageError("standard input can be read once")
+            if store is None and not dry_run:
+                raise click.UsageError("expected --store DIR to keep the records, or --dry-run")
             collected = collect_inputs(inputs, make_collector(**options), observed_us=observed)
-            _print(collected, as_json=as_json)
+            if dry_run or store is None:
+                _print(collected, as_json=as_json)
+            else:
+                watch = Watch(len(collected.records), with_answers=answers)
+                admission = _admit(store, collected, name, watch)
+                print_admission(admission, as_json=as_json)
             if not collected.records:
                 click.get_current_context().exit(1)
 
@@ -99,23 +112,22 @@ def _source(name: str) -> Callable[[Callable[..., Collector]], click.Command]:
     return decorate
 
 
+def _admit(store: Path, collected: Collected, source: str, watch: Watch) -> Admission:
+    with open_store(store, notice=say) as opened, watch:
+        return admit_collected(opened.log, collected, source, watch.saw)
+
+
 def _print(collected: Collected, *, as_json: bool) -> None:
     for record in collected.records:
         sys.stdout.buffer.write(canonical_bytes(record) + b"\n")
     sys.stdout.flush()  # A reader that went away is noticed here, where click ends quietly.
     for finding in collected.findings:
-        click.echo(json.dumps(finding.to_json()) if as_json else _sentence(finding), err=True)
+        click.echo(
+            json.dumps(finding.to_json()) if as_json else finding_sentence(finding), err=True
+        )
     if not as_json:
         counts = (len(collected.records), len(collected.findings))
         click.echo("records: {}, findings: {}".format(*counts), err=True)
-
-
-def _sentence(finding: InputFinding) -> str:
-    place = [] if finding.source is None else [finding.source]
-    if finding.line is not None:
-        place.append(f"line {finding.line}")
-    where = f" ({', '.join(place)})" if place else ""
-    return f"{finding.code}: {finding.message}{where}"
 
 
 @_source("slurm")
@@ -290,3 +302,25 @@ def progress_command() -> Collector:
       tallystick collect progress events.jsonl --dry-run --json
     """
     return collect_progress
+
+
+@collect.command("evidence")
+@click.argument("inputs", metavar="FILE.jsonl...", nargs=-1, required=True)
+@store_option()
+@answers_option()
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def evidence_command(inputs: tuple[str, ...], *, store: Path, answers: bool, as_json: bool) -> None:
+    """Put evidence records, one a line, into the store; - is standard input.
+
+    \b
+    Example:
+      tallystick collect evidence evidence.jsonl --store DIR
+    """
+    if inputs.count("-") > 1:
+        raise click.UsageError("standard input can be read once")
+    watch = Watch(None, with_answers=answers)
+    with open_store(store, notice=say) as opened, watch:
+        admission = admit_files(opened.log, inputs, watch.saw)
+    print_admission(admission, as_json=as_json)
+    if not admission.counts["accepted"] + admission.counts["exists"]:
+        click.get_current_context().exit(1)

@@ -1,18 +1,20 @@
-"""``tallystick keys``: make the keys that sign receipts."""
+"""``tallystick keys``: make keys, and give a store's log a new one."""
 
 from pathlib import Path
 
 import click
 
 from tallystick.app.keys import new_key
-from tallystick.cli.options import json_option
+from tallystick.app.rotation import rotate_log_key
+from tallystick.app.store import open_store
+from tallystick.cli.options import json_option, say, store_option
 from tallystick.core.canonical import canonical_bytes
 from tallystick.core.keys import public_key_text
 
 
 @click.group()
 def keys() -> None:
-    """Make keys that sign receipts."""
+    """Make keys that sign, and give a store's log a new one."""
 
 
 @keys.command("new")
@@ -50,3 +52,26 @@ def new_command(output: Path, name: str | None, *, as_json: bool) -> None:
         return
     click.echo(text)
     click.echo(f"private key: {made.private_path}, public key: {made.public_path}", err=True)
+
+
+@keys.command("rotate")
+@store_option()
+@json_option()
+def rotate_command(*, store: Path, as_json: bool) -> None:
+    """Give the log of a store a new key, which a record of the log signed by the old one names.
+
+    Who has the old public key finds the new one in the log and in every bundle; heads of the
+    old key stay valid. The old private key is gone after this.
+
+    \b
+    Example:
+      tallystick keys rotate --store DIR
+    """
+    with open_store(store, notice=say) as opened:
+        old, new, leaf = rotate_log_key(opened)
+    if as_json:
+        fields = {"old": public_key_text(old), "new": public_key_text(new), "leaf": leaf}
+        click.echo(canonical_bytes(fields))
+        return
+    click.echo(public_key_text(new))
+    click.echo(f"named by {old.keyid} in record {leaf}", err=True)

@@ -12,9 +12,12 @@ _COMMANDS = {
     "collect": ("tallystick.cli.collect", "collect"),
     "contract": ("tallystick.cli.contract", "contract"),
     "demo": ("tallystick.cli.demo", "demo_command"),
+    "init": ("tallystick.cli.init", "init_command"),
     "keys": ("tallystick.cli.keys", "keys"),
+    "log": ("tallystick.cli.log", "log"),
     "rate": ("tallystick.cli.rate", "rate_command"),
     "receipt": ("tallystick.cli.receipt", "receipt"),
+    "witness": ("tallystick.cli.witness", "witness"),
 }
 
 

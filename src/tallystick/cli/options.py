@@ -1,6 +1,7 @@
 """Options that several commands share."""
 
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -93,3 +94,20 @@ def verify_keys_option() -> Callable[[_Command], _Command]:
 def json_option() -> Callable[[_Command], _Command]:
     """Make the ``--json`` flag."""
     return click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+
+
+def store_option(*, required: bool = True) -> Callable[[_Command], _Command]:
+    """Make the ``--store`` option."""
+    return click.option(
+        "--store",
+        type=click.Path(path_type=Path, file_okay=False),
+        envvar="TALLYSTICK_STORE",
+        required=required,
+        metavar="DIR",
+        help="The store; TALLYSTICK_STORE names it too.",
+    )
+
+
+def say(text: str) -> None:
+    """Tell the person at the terminal something that is no result."""
+    click.echo(f"tallystick: {text}", err=True)

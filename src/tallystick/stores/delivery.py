@@ -71,7 +71,9 @@ def deliver(
     return tuple(answers[place] for place in range(len(lines)))
 
 
-def write_own(log: Writing, kind: str, body: dict[str, Any], now_us: int, *, at_us: int) -> int:
+def write_own(
+    log: Writing, kind: str, body: dict[str, Any], now_us: int, *, at_us: int | None = None
+) -> int:
     """Put a record of the log's own into it, once; give the number of its leaf."""
     draft = draft_record(kind, body, producer=LOG_PRODUCER, at_us=at_us, observed_us=now_us)
     key = identity_key(LOG_PRODUCER, draft["id"])

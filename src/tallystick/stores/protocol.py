@@ -25,10 +25,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Literal, NamedTuple, Protocol
 
-Shelf = Literal["head", "receipt", "issue", "entry", "node"]
-"""``head``: signed notes by size. ``receipt``: envelopes by payload digest. ``issue``: payload
-digests by run and revision. ``entry``: ledger entries by receipt and line. ``node``: hashes of
-complete subtrees by level and place."""
+Shelf = Literal["head", "receipt", "issue", "entry", "contract", "rotation", "node"]
+"""``head``: signed notes by size and key. ``receipt``: envelopes by payload digest. ``issue``:
+payload digests by run and revision. ``entry``: ledger entries by receipt and line.
+``contract``: numbers of leaves by id and version. ``rotation``: numbers of leaves by the key
+that was succeeded. ``node``: hashes of complete subtrees by level and place."""
 
 
 class NewLeaf(NamedTuple):
