@@ -12,6 +12,7 @@ LINES = {
     "bad_time": "A string that should be a time has another form, or does not exist.",
     "bad_body": "A body lacks a field, or has one of another type or word.",
     "time_missing": "`at` is null although the kind gives it a meaning.",
+    "reserved_producer": "A delivery to a store names the log itself as its producer.",
     "record_conflict": "A producer used one id for two contents; the first stays.",
     "alias_conflict": "`attempt.same` records name two targets or go round in a circle.",
     "unknown_attempt": "Records name an attempt that was never started or linked.",
@@ -35,10 +36,17 @@ RECEIPTS = {
     "restored_ahead": "An attempt restored a step that no earlier record reached.",
     "reversed_interval": "An attempt or a summary ends before it starts.",
     "run_disagreement": "Sources put the attempt in different runs.",
-    "segment_not_read": "A telemetry segment of the run is not at hand.",
+    "segment_altered": "A telemetry segment is not what its record says; nothing of it counts.",
+    "segment_dropped": "Raw samples are gone by policy; what they said is kept in the log.",
+    "segment_missing": "A telemetry segment of the run is gone; nothing of it counts.",
+    "segment_not_read": "A telemetry segment of the run is not at hand: no store was given.",
     "sequence_gap": "A producer's numbers have a hole: a record was lost or refused.",
     "start_disagreement": "Sources state different starts or different terms.",
     "unpaired_resume": "The attempt resumed without having been suspended.",
+}
+
+POSTING = {
+    "held_without_price": "A held line has no price, so the ledger posts nothing for it.",
 }
 
 COLLECTORS = {
@@ -84,5 +92,6 @@ COLLECTORS = {
 SECTIONS = (
     ("Findings about lines of evidence", "Outer `findings` of `rate`; rules 3, 4, 9.", LINES),
     ("Findings on a receipt", "`findings` of the predicate; rules 10 to 64.", RECEIPTS),
+    ("Findings of posting", "Told when a store issues a receipt; not on it.", POSTING),
     ("Findings of collectors", "Lines on standard error; rules r1 to r37.", COLLECTORS),
 )

@@ -28,7 +28,7 @@ ROWS: tuple[Row, ...] = (
     ("GPU-a", 50, 7),
     ("GPU-a", 15, 7),
 )
-EPISODES = [[0, 0, 1], [10, 50, 12], [20, 50, 12], [1, 1], [22, 35]]
+EPISODES = [[0, 0, 1], [10, 50, 12], [20, 50, 12], [1, 1], [22, 35], [1]]
 
 
 def write(
@@ -63,7 +63,10 @@ def scan(*paths: Path, threads: int = 2, pending_rows_max: int = 100) -> list[li
 
 @pytest.mark.parametrize("value", [pa.int32(), pa.int64(), pa.float64()], ids=str)
 def test_row_groups_give_episodes_and_blanks(tmp_path: Path, value: pa.DataType) -> None:
-    """Rows of other GPUs or without a time are passed over; null and 101 % are blanks."""
+    """Rows of other GPUs or without a time are passed over; null and 101 % are blanks.
+
+    Of the two only 101 % is impossible.
+    """
     segment = write(tmp_path / "segment.parquet", value=value)
 
     found = scan(segment)
@@ -116,7 +119,32 @@ def test_no_segments_give_no_episodes() -> None:
     """Nothing to read is nothing found."""
     found = scan()
 
-    assert found == [[], [], [], [], []]
+    assert found == [[]] * 6
+
+
+def test_only_what_was_stated_can_be_impossible(tmp_path: Path) -> None:
+    """A null is blank where a number below zero is impossible."""
+    rows = [("GPU-a", 10, None), ("GPU-b", 10, -1), ("GPU-b", 11, None)]
+
+    found = scan(write(tmp_path / "segment.parquet", rows))
+
+    assert found[3:] == [[0, 1, 1], [10, 10, 11], [1]]
+
+
+def test_every_batch_is_shown(tmp_path: Path) -> None:
+    """Whoever looks on sees all rows, also those that no window asks for."""
+    seen: list[int] = []
+    windows = Windows(*np.array([[0, 0, 100, 10]], np.int64).T.copy())
+
+    scan_segments(
+        [write(tmp_path / "segment.parquet")],
+        windows,
+        GPUS,
+        metric=METRIC,
+        inspect=lambda batch: seen.append(len(batch)),
+    )
+
+    assert sum(seen) == len(ROWS)
 
 
 @pytest.mark.parametrize(
@@ -138,6 +166,16 @@ def test_a_segment_of_other_columns_is_refused(
     pq.write_table(pa.table({k: v for k, v in columns.items() if v is not None}), path)
 
     with pytest.raises(UnreadableFileError, match=reason):
+        scan(path)
+
+
+def test_a_column_that_stands_twice_is_refused(tmp_path: Path) -> None:
+    """Nothing says which of them counts."""
+    path = tmp_path / "segment.parquet"
+    table = pa.table({"gpu": ["GPU-a"], "at_us": [1], "value": [1]})
+    pq.write_table(table.append_column("gpu", [["GPU-b"]]), path)
+
+    with pytest.raises(UnreadableFileError, match="expected a column gpu, found 2"):
         scan(path)
 
 

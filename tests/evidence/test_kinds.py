@@ -44,13 +44,27 @@ ROW = record(
     None,
     {"scheduler": "slurm", "cluster": "c1", "raw": {}, "resolution_us": 1_000_000},
 )
+WINDOW: Json = {
+    "gpu": "g1",
+    "metric": "sm_util",
+    "cadence_us": 60_000_000,
+    "start": "2026-03-01T00:00:00.000000Z",
+    "end": "2026-03-01T01:00:00.000000Z",
+    "reach_us": "150000000",
+    "episodes": [["2026-03-01T00:00:00.000000Z", "2026-03-01T00:10:00.000000Z"]],
+    "blank": ["2026-03-01T00:20:00.000000Z"],
+    "impossible": False,
+}
+DROPPED = record(
+    "telemetry.dropped", "00:10", {"segment": "sha256:00", "policy": "p", "windows": [WINDOW]}
+)
 RECORDS = {
     each["kind"]: each
     for each in (
         *(declared(), linked("a", "run"), same("a", "b"), ROW),
         *(started(), suspended("00:10"), resumed("00:10"), notice("00:10"), ended()),
         *(inventory("00:10", "g1"), watch("00:10"), engine_started("00:10"), points("00:10")),
-        *(samples("g1", "00:00", "00:10"), job_stats("00:10", "00:00", "00:10")),
+        *(samples("g1", "00:00", "00:10"), DROPPED, job_stats("00:10", "00:00", "00:10")),
         *(scrape_failed("00:00", "00:10"), alive("00:10"), step("00:10", 1), waits("00:10")),
         *(goes_on("00:10"), begun("00:10", 1), committed("00:10", 1), verified("00:10", ok=True)),
         *(restored("00:10", 1), accepted("00:10"), rejected("00:10")),

@@ -17,14 +17,26 @@ from tallystick.contract.versions import ContractVersions
 from tallystick.core.instant import parse_instant
 from tallystick.core.money import Rounding, money_text
 from tallystick.evidence.admission import admit
-from tallystick.receipt.assemble import Receipts, receipts_of
+from tallystick.receipt.assemble import (
+    Case,
+    Receipts,
+    asked_of,
+    prepare,
+    receipt_of,
+    receipts_in,
+    receipts_of,
+    with_scanned,
+)
+from tallystick.timeline.segments import Answer, Found, Scanned, SegmentStatus
 from tests.evidence.records import (
     Json,
+    admitted,
     as_line,
     by,
     declared,
     ended,
     linked,
+    moment_us,
     numbered,
     of,
     points,
@@ -391,6 +403,79 @@ def test_without_a_version_the_gap_factor_is_five_halves() -> None:
     receipt = rate(records, contract(wide, since="00:01"))
 
     assert [each["observed_seconds"] for each in receipt["coverage"]] == ["150.000000"]
+
+
+# -- segments ------------------------------------------------------------------------------
+
+TWO_RUNS = (
+    *(started(), ended()),
+    *of("b", started("02:00", run="two"), ended("03:00")),
+    samples("g1", "00:00", "03:00"),
+)
+
+
+def case_of(*records: Json, scanned: Scanned | None = None) -> Case:
+    """Group records."""
+    return prepare(
+        admitted(records), ContractVersions((parse_contract(contract()),)), scanned=scanned
+    )
+
+
+def all_observed(case: Case) -> Scanned:
+    """Answer every question with an episode that spans its window."""
+    answers = {}
+    for segment, windows in asked_of(case):
+        spans = {each: Found(((each.start_us, each.end_us),), (), False) for each in windows}  # noqa: FBT003
+        answers[segment.digest] = Answer(SegmentStatus.READ, spans)
+    return Scanned(answers)
+
+
+def observed_of(receipts: Receipts) -> list[str]:
+    """Give the observed time of each first GPU."""
+    return [each["coverage"][0]["observed_seconds"] for each in receipts.predicates]
+
+
+def test_segments_are_asked_for_all_runs_or_for_one() -> None:
+    """Each run asks for its own windows, in the reach that its contract gives (rule 23)."""
+    case = case_of(*TWO_RUNS)
+
+    asked = [
+        [
+            (window.start_us, window.reach_us)
+            for each in asked_of(case, run)
+            for window in each.windows
+        ]
+        for run in (None, "run", "two", "nobody")
+    ]
+
+    one, two = ((moment_us(clock), 150_000_000) for clock in ("00:00", "02:00"))
+    assert asked == [[one, two], [one], [two], []]
+
+
+def test_the_answers_of_segments_go_in_beside_the_evidence() -> None:
+    """Before grouping, after it, or for one receipt: the receipts are the same."""
+    case = case_of(*TWO_RUNS)
+    scanned = all_observed(case)
+    versions = ContractVersions((parse_contract(contract()),))
+
+    after = receipts_in(with_scanned(case, scanned))
+
+    assert observed_of(after) == ["3600.000000"] * 2
+    assert [finding_codes(each) for each in after.predicates] == [[], []]
+    assert receipts_of(admitted(TWO_RUNS), versions, scanned=scanned) == after
+    assert receipts_in(case_of(*TWO_RUNS, scanned=scanned)) == after
+    assert tuple(receipt_of(run, case, scanned) for run in case.runs()) == after.predicates
+
+
+def test_without_answers_segments_are_findings_and_no_samples() -> None:
+    """A case is not changed by the answers that were put into a copy of it (rule 20)."""
+    case = case_of(*TWO_RUNS)
+    with_scanned(case, all_observed(case))
+
+    found = receipts_in(case)
+
+    assert observed_of(found) == ["0.000000"] * 2
+    assert [finding_codes(each) for each in found.predicates] == [[("segment_not_read", None)]] * 2
 
 
 # -- numbers that are missing --------------------------------------------------------------

@@ -1,12 +1,15 @@
 """Reading a receipt: every field has its type and form."""
 
+import base64
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tallystick.receipt import predicate as writer
 from tallystick.receipt.errors import MalformedPredicateError, UnknownReceiptVersionError
-from tallystick.receipt.reader import KERNELS, SCHEMAS, read_receipt
+from tallystick.receipt.reader import KERNELS, SCHEMAS, LogPrefix, read_receipt
 from tests.receipt.samples import change, make_predicate
 
 
@@ -23,6 +26,30 @@ def test_a_field_of_another_name_is_ignored() -> None:
     assert receipt.attempts[0].gpus == 2
 
 
+def make_log() -> dict[str, Any]:
+    """Name the beginning of a log."""
+    return {"origin": "log.example", "size": 7, "root": base64.b64encode(bytes(range(32))).decode()}
+
+
+def test_a_receipt_may_name_the_log_that_it_was_computed_from() -> None:
+    """The prefix of the log is given as it is stated; a receipt from files has none."""
+    logged = read_receipt({**make_predicate(), "log": make_log()})
+
+    assert logged.log == LogPrefix("log.example", 7, base64.b64encode(bytes(range(32))).decode())
+    assert read_receipt(make_predicate()).log is None
+
+
+@given(st.binary(min_size=32, max_size=32))
+def test_every_root_has_a_spelling(root: bytes) -> None:
+    """Any hash can be the root of a log."""
+    spelled = base64.b64encode(root).decode()
+
+    receipt = read_receipt({**make_predicate(), "log": make_log() | {"root": spelled}})
+
+    assert receipt.log is not None
+    assert receipt.log.root == spelled
+
+
 @pytest.mark.parametrize(
     ("path", "value"),
     [
@@ -33,6 +60,19 @@ def test_a_field_of_another_name_is_ignored() -> None:
         ("supersedes", "sha256:"),
         ("contracts.0.digest", "sha256:" + "G" * 64),
         ("log", {"origin": "log.example", "size": 1}),
+        ("log", {}),
+        ("log", ...),
+        ("log.origin", ""),
+        ("log.origin", None),
+        ("log.size", -1),
+        ("log.size", "1"),
+        ("log.size", True),
+        ("log.root", base64.b64encode(bytes(31)).decode()),
+        ("log.root", base64.b64encode(bytes(33)).decode()),
+        ("log.root", "A" * 42 + "B="),
+        ("log.root", "A" * 42 + "_="),
+        ("log.root", "A" * 43 + "=\n"),
+        ("log.root", "0" * 64),
         ("attempts.0.start", "2026-01-01T00:00:00Z"),
         ("attempts.0.start", "2026-02-30T00:00:00.000000Z"),
         ("attempts.0.start", 0),
@@ -64,8 +104,10 @@ def test_a_field_of_another_name_is_ignored() -> None:
 )
 def test_a_field_of_another_form_is_refused(path: str, value: Any) -> None:
     """The message names the field."""
+    receipt = {**make_predicate(), "log": make_log()}
+
     with pytest.raises(MalformedPredicateError) as refused:
-        read_receipt(change(make_predicate(), path, value))
+        read_receipt(change(receipt, path, value))
 
     field = path.rpartition(".")[2]
     assert field.isdigit() or field in str(refused.value)

@@ -22,6 +22,7 @@ class Sample(NamedTuple):
     gpu: int
     at_us: int
     valid: bool
+    impossible: bool = False
 
 
 class Window(NamedTuple):
@@ -43,8 +44,9 @@ def columns(windows: Sequence[Window]) -> Windows:
 
 def batch(samples: Sequence[Sample], windows: Windows) -> Partial:
     """Give the partial result of rows."""
-    gpu, at_us, valid = np.array(samples, np.int64).reshape(-1, 3).T.copy()
-    return partial(gpu, at_us, valid.astype(np.bool_), windows)
+    gpu, at_us, valid, impossible = np.array(samples, np.int64).reshape(-1, 4).T.copy()
+    dark, wrong = np.flatnonzero(valid == 0), np.flatnonzero(impossible)
+    return partial(gpu, at_us, windows, dark=dark, impossible=wrong)
 
 
 def rows(table: Partial | Observed) -> list[list[int]]:
@@ -62,8 +64,8 @@ def gaps_of(seen: Observed, window: int) -> list[Gap]:
 def gaps_by_the_rules(samples: Sequence[Sample], window: Window) -> list[Gap]:
     """Find the gaps of a window moment by moment, from the words of rules 24 and 26."""
     gpu, start_us, end_us, reach_us = window
-    times = sorted({at for of, at, valid in samples if of == gpu and valid})
-    dark = {at for of, at, valid in samples if of == gpu and not valid} - set(times)
+    times = sorted({at for of, at, valid, _ in samples if of == gpu and valid})
+    dark = {at for of, at, valid, _ in samples if of == gpu and not valid} - set(times)
     near = [at for at in times if start_us - reach_us <= at <= end_us + reach_us]
     seen = {at for a, b in pairwise(near) if b - a <= reach_us for at in range(a, b)}
     inside = [at for at in times if start_us <= at < end_us]
@@ -83,7 +85,12 @@ def gaps_by_the_rules(samples: Sequence[Sample], window: Window) -> list[Gap]:
 
 
 sample_rows = st.lists(
-    st.builds(Sample, st.integers(-1, 3), st.integers(0, 70), st.sampled_from([True, True, False])),
+    st.builds(
+        lambda gpu, at_us, kind: Sample(gpu, at_us, *kind),
+        st.integers(-1, 3),
+        st.integers(0, 70),
+        st.sampled_from([(True, False), (True, False), (False, False), (False, True)]),
+    ),
     max_size=40,
 )
 window_rows = st.lists(
@@ -145,22 +152,40 @@ def test_both_forms_agree(samples: list[Sample], windows: list[Window]) -> None:
     pairs = list(zip(*(column.tolist() for column in found[:3]), strict=True))
     seen_us = observed(found, table).observed_us.tolist()
     for place, (gpu, *bounds) in enumerate(windows):
-        times = sorted({at for of, at, valid in samples if of == gpu and valid})
+        times = sorted({at for of, at, valid, _ in samples if of == gpu and valid})
         episodes = episodes_of(times, *bounds)
         assert [pair[1:] for pair in pairs if pair[0] == place] == list(episodes)
         assert seen_us[place] == sum(b - a for a, b in observed_of(episodes, *bounds))
 
 
 @given(sample_rows, window_rows)
-def test_samples_all_valid_need_no_mask(samples: list[Sample], windows: list[Window]) -> None:
-    """Leaving the mask out is the same as a mask that is true throughout."""
-    table = columns(windows)
-    valid = [sample._replace(valid=True) for sample in samples]
-    gpu, at_us, _ = np.array(valid, np.int64).reshape(-1, 3).T.copy()
+def test_windows_with_an_impossible_value_are_named(
+    samples: list[Sample], windows: list[Window]
+) -> None:
+    """A value inside the half-open window counts, also beside a valid one at its time."""
+    found = batch(samples, columns(windows))
 
-    found = partial(gpu, at_us, None, table)
+    assert found.impossible_window.tolist() == [
+        place
+        for place, window in enumerate(windows)
+        if any(
+            each.impossible and each.gpu == window.gpu
+            for each in samples
+            if window.start_us <= each.at_us < window.end_us
+        )
+    ]
 
-    assert rows(found) == rows(batch(valid, table))
+
+@given(st.lists(st.integers(0, 12), min_size=1, max_size=60), st.integers(0, 1))
+def test_without_a_reach_neighbouring_moments_stay_apart(times: list[int], reach_us: int) -> None:
+    """However dense the samples are, a microsecond is more than nothing."""
+    table = columns([Window(0, 0, 12, reach_us)])
+
+    found = batch([Sample(0, at, valid=True) for at in times], table)
+
+    expected = episodes_of(sorted(set(times)), 0, 12, reach_us)
+    pairs = zip(found.first_us.tolist(), found.last_us.tolist(), strict=True)
+    assert tuple(pairs) == expected
 
 
 @settings(max_examples=25)
@@ -180,11 +205,15 @@ def test_more_gpus_than_16_bits_and_the_ends_of_the_calendar_change_nothing(
         ),
     )
 
-    found = batch([Sample(s.gpu + gpus, s.at_us + shift_us, s.valid) for s in samples], far)
+    found = batch([s._replace(gpu=s.gpu + gpus, at_us=s.at_us + shift_us) for s in samples], far)
 
-    window, first_us, last_us, blank_window, blank_us = batch(samples, near)
+    there = batch(samples, near)
     assert rows(found) == rows(
-        Partial(window, first_us + shift_us, last_us + shift_us, blank_window, blank_us + shift_us)
+        there._replace(
+            first_us=there.first_us + shift_us,
+            last_us=there.last_us + shift_us,
+            blank_us=there.blank_us + shift_us,
+        )
     )
 
 
@@ -200,8 +229,8 @@ def test_a_span_too_long_for_one_line_is_halved() -> None:
     found, found_both = batch(samples, table), batch(both, table)
 
     episodes = [[low_us, high_us - 30, high_us], [low_us + 5, high_us - 30, high_us]]
-    assert rows(found) == [[0, 1, 1], *episodes, [], []]
-    assert rows(found_both) == [[0, 1, 1, 16, 17, 17], *(2 * each for each in episodes), [], []]
+    assert rows(found) == [[0, 1, 1], *episodes, [], [], []]
+    assert rows(found_both) == [[0, 1, 1, 16, 17, 17], *(2 * each for each in episodes), [], [], []]
 
 
 def test_a_batch_between_windows_has_nothing() -> None:
@@ -210,7 +239,7 @@ def test_a_batch_between_windows_has_nothing() -> None:
 
     found = batch([Sample(0, 50, valid=True), Sample(0, 60, valid=False)], table)
 
-    assert rows(found) == [[], [], [], [], []]
+    assert rows(found) == [[]] * 6
 
 
 def test_a_window_without_samples_takes_none_of_its_neighbours() -> None:
@@ -221,7 +250,7 @@ def test_a_window_without_samples_takes_none_of_its_neighbours() -> None:
         [Sample(0, 100, valid=True), Sample(0, 200, valid=True), Sample(1, 101, valid=True)], table
     )
 
-    assert rows(found) == [[0, 0], [100, 200], [100, 200], [], []]
+    assert rows(found) == [[0, 0], [100, 200], [100, 200], [], [], []]
 
 
 def test_blanks_count_from_the_start_and_not_at_the_end() -> None:
@@ -230,7 +259,7 @@ def test_blanks_count_from_the_start_and_not_at_the_end() -> None:
 
     found = batch([Sample(0, at, valid=False) for at in (9, 10, 19, 20)], table)
 
-    assert rows(found) == [[], [], [], [0, 0, 1, 1], [10, 19, 19, 20]]
+    assert rows(found) == [[], [], [], [0, 0, 1, 1], [10, 19, 19, 20], []]
 
 
 def test_samples_out_of_all_reach_are_passed_over() -> None:
@@ -247,7 +276,7 @@ def test_samples_out_of_all_reach_are_passed_over() -> None:
 
     found = batch(samples, table)
 
-    assert rows(found) == [[0], [60], [60], [], []]
+    assert rows(found) == [[0], [60], [60], [], [], []]
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.int32, np.int64])
@@ -256,7 +285,7 @@ def test_codes_may_be_of_any_integer_type(dtype: type[np.integer]) -> None:
     table = columns([Window(200, 0, 10**15, 10)])
     at_us = np.array([10**15, 5, 12], np.int64)
 
-    found = partial(np.full(3, 200, dtype), at_us, None, table)
+    found = partial(np.full(3, 200, dtype), at_us, table)
 
     assert rows(found)[:3] == [[0, 0], [5, 10**15], [12, 10**15]]
 
@@ -268,7 +297,7 @@ def test_a_blank_beside_a_valid_value_is_not_kept() -> None:
 
     found = merge([blank, batch([Sample(0, 50, valid=True)], table)], table)
 
-    assert rows(found) == [[0], [50], [50], [0], [70]]
+    assert rows(found) == [[0], [50], [50], [0], [70], []]
 
 
 @pytest.mark.parametrize(

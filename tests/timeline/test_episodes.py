@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import pytest
 
-from tallystick.timeline.episodes import REACH_MAX_US, episodes_of, observed_of, reach_of
+from tallystick.timeline.episodes import REACH_MAX_US, episodes_of, joined, observed_of, reach_of
 
 
 def test_reach_is_the_gap_factor_times_the_cadence_rounded_down() -> None:
@@ -41,6 +41,30 @@ def test_neighbours_within_reach_form_one_episode(
     found = episodes_of(times, 20, 100, 10)
 
     assert found == episodes
+
+
+def test_a_cadence_below_nothing_reaches_nowhere() -> None:
+    """A reach is never negative."""
+    assert reach_of(-60, Fraction(5, 2)) == 0
+
+
+@pytest.mark.parametrize(
+    ("parts", "whole"),
+    [
+        ((), ()),
+        (((20, 30), (40, 50)), ((20, 50),)),
+        (((20, 30), (41, 50)), ((20, 30), (41, 50))),
+        (((40, 40), (20, 30), (60, 60), (50, 50)), ((20, 60),)),
+        (((20, 90), (30, 40), (95, 99)), ((20, 99),)),
+        (((20, 30), (20, 30)), ((20, 30),)),
+    ],
+    ids=["none", "within reach", "beyond", "lonely ones", "inside another", "twice"],
+)
+def test_episodes_of_parts_give_those_of_the_whole(
+    parts: tuple[tuple[int, int], ...], whole: tuple[tuple[int, int], ...]
+) -> None:
+    """What lies within reach is one, however it was divided and ordered."""
+    assert joined(parts, 10) == whole
 
 
 @pytest.mark.parametrize(

@@ -47,9 +47,9 @@ def test_a_window_is_observed_where_samples_reach(
     """One window [100, 200) of reach 10, and the samples in and about it."""
     windows = Windows(*np.array([[0, 100, 200, 10]], np.int64).T.copy())
     at_us = np.array([*valid, *blank], np.int64)
-    is_valid = np.arange(len(at_us)) < len(valid)
+    gpu, dark = np.zeros(len(at_us), np.int32), np.arange(len(valid), len(at_us))
 
-    seen = observed(partial(np.zeros(len(at_us), np.int32), at_us, is_valid, windows), windows)
+    seen = observed(partial(gpu, at_us, windows, dark=dark), windows)
 
     columns = (seen.gap_start_us, seen.gap_end_us, seen.gap_blank)
     assert list(zip(*(column.tolist() for column in columns), strict=True)) == gaps
@@ -60,9 +60,9 @@ def test_a_blank_marks_no_gap_of_another_window() -> None:
     """The gap of the window before spans the blank's time, but is not its own."""
     windows = Windows(*np.array([[0, 100, 200, 10], [1, 145, 155, 10]], np.int64).T.copy())
     at_us = np.array([152, 147], np.int64)
-    is_valid = np.array([True, False])
+    gpu, dark = np.ones(2, np.int32), np.array([1])
 
-    seen = observed(partial(np.ones(2, np.int32), at_us, is_valid, windows), windows)
+    seen = observed(partial(gpu, at_us, windows, dark=dark), windows)
 
     assert seen.observed_us.tolist() == [0, 10]
     assert seen.gap_blank.tolist() == [False]

@@ -57,9 +57,7 @@ def test_a_window_may_begin_and_end_anywhere_in_a_steady_series(shift: int) -> N
     # Others reach both ends of the batch, so that no sample is out of all reach.
     three = [(0, 0, 9, 37), (0, *bounds), (0, 14_990, 15_000, 37)]
 
-    found = partial(
-        np.zeros(1_000, np.int32), at_us, None, Windows(*np.array(three, np.int64).T.copy())
-    )
+    found = partial(np.zeros(1_000, np.int32), at_us, Windows(*np.array(three, np.int64).T.copy()))
 
     middle = (int(found.first_us[1]), int(found.last_us[1]))
     assert (middle,) == episodes_of(at_us.tolist(), *bounds)
@@ -99,7 +97,7 @@ def test_dense_batches_give_the_episodes_of_the_plain_form(
     reaches = reach_us + draw.integers(0, 2, 8) * draw.integers(0, 30)
     windows = Windows(draw.integers(0, gpus, 8), start_us, end_us, reaches)
 
-    found = partial(gpu, at_us, valid, windows)
+    found = partial(gpu, at_us, windows, dark=np.flatnonzero(~valid))
 
     pairs = list(zip(*(column.tolist() for column in found[:3]), strict=True))
     for window in range(8):

@@ -5,7 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tallystick.timeline.sample_values import Values, impossible_values, valid_values
+from tallystick.timeline.sample_values import (
+    Values,
+    dark_places,
+    impossible_values,
+    valid_values,
+)
 from tallystick.timeline.values import Reading, read_value
 
 METRICS = ("DCGM_FI_DEV_GPU_UTIL", "sm_active", "power_usage", "total_Energy_mj", "util_bytes")
@@ -47,3 +52,13 @@ def test_integers_are_judged_as_their_decimal_string(values: list[int], metric: 
     judged = readings(np.array(values, np.int64), metric)
 
     assert judged == [read_value(str(value), metric) for value in values]
+
+
+@given(st.lists(st.sampled_from([5, 50, -1, 101]), max_size=40), st.booleans())
+def test_dark_places_are_those_of_what_is_not_valid(numbers: list[int], few: bool) -> None:  # noqa: FBT001
+    """However many they are, and however many values there are."""
+    values = np.array([5] * (40 if few else 0) + numbers, np.int32)
+
+    places = dark_places(values, "gpu_util")
+
+    assert places.tolist() == np.flatnonzero(~valid_values(values, "gpu_util")).tolist()

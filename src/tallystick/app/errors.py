@@ -100,6 +100,50 @@ class ContractChoiceError(TallystickError):
         return f"expected --contract-id, since the store has {_listed(self.args[0])}"
 
 
+class ReceiptNotIssuedError(TallystickError):
+    """No receipt, or no such revision of it, was issued for a run."""
+
+    code = "receipt_not_issued"
+
+    def __init__(self, run: str, revision: int | None, issued: int) -> None:
+        super().__init__(run, revision, issued)
+
+    def __str__(self) -> str:
+        run, revision, issued = self.args
+        if not issued:
+            return f"no receipt of run {run!a}: issue one with `tallystick receipt issue --store`"
+        return f"no revision {revision} of the receipt of run {run!a}, which has {issued}"
+
+
+class BundleDiffersError(TallystickError):
+    """A receipt does not follow from the evidence that its bundle would hold."""
+
+    code = "bundle_differs"
+    exit_status = 1
+
+    def __init__(self, run: str, path: str) -> None:
+        super().__init__(run, path)
+
+    def __str__(self) -> str:
+        run, path = self.args
+        return (
+            f"the receipt of run {run!a} does not follow from the evidence in the store, first at"
+            f" {path}: run `tallystick doctor`"
+        )
+
+
+class NoKeysInFolderError(TallystickError):
+    """A folder of trusted keys has none."""
+
+    code = "no_keys_in_folder"
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path)
+
+    def __str__(self) -> str:
+        return f"expected public keys (*.vkey) in {as_printed(self.args[0])}, found none"
+
+
 class WitnessStateMissingError(TallystickError):
     """A witness has no head to compare with, and was not told that this is its first."""
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from tallystick.app.contracts import load_contracts
 from tallystick.app.cycles import no_cycle_collection
@@ -11,6 +11,20 @@ from tallystick.contract.versions import ContractVersions
 from tallystick.core.finding import InputFinding
 from tallystick.evidence.admission import Evidence, admit
 from tallystick.receipt.assemble import receipts_of
+
+
+class Rated(Protocol):
+    """Receipts as predicates, wherever the evidence was, and the findings beside them."""
+
+    @property
+    def receipts(self) -> tuple[dict[str, Any], ...]:
+        """One for each run, in order of its id."""
+        ...
+
+    @property
+    def findings(self) -> tuple[InputFinding, ...]:
+        """What belongs to no receipt."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

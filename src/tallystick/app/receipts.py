@@ -16,6 +16,7 @@ from tallystick.core.instant import format_instant
 from tallystick.evidence.admission import admit
 from tallystick.evidence.record import Record
 from tallystick.receipt.background import Background, ContractNote, RecordNote
+from tallystick.receipt.bundle.replay import PLACE
 from tallystick.receipt.diff import Change, diff_receipts
 from tallystick.receipt.envelope import ENVELOPE_BYTES_MAX, envelope_bytes, sign_payload
 from tallystick.receipt.explain import Explanation, explain
@@ -92,7 +93,12 @@ def replay_receipt_file(
     """
     statement = open_receipt_file(path, keys)
     rated = rate_files(evidence, contracts, statement.receipt.run.id)
-    return compare_receipt(statement, rated.receipts[0] if rated.receipts else None)
+    if not rated.receipts:
+        return compare_receipt(statement, None)
+    # Its place in a log does not follow from files; a receipt without one has to be as computed.
+    has_place = statement.receipt.log is not None
+    place = {name: statement.predicate[name] for name in PLACE if has_place}
+    return compare_receipt(statement, rated.receipts[0] | place)
 
 
 def explain_receipt(

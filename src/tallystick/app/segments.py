@@ -5,7 +5,7 @@ batch on a few threads, each of which keeps no more than its own batch and the r
 memory grows with the episodes and the blanks that none covers, not with the samples.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -17,8 +17,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from tallystick.app.errors import UnreadableFileError
-from tallystick.timeline.episode_arrays import Partial, merge, partial
-from tallystick.timeline.sample_values import valid_values
+from tallystick.timeline.episode_arrays import Partial, merge, partial, places_among
+from tallystick.timeline.sample_values import dark_places, impossible_values
 from tallystick.timeline.windows import Mask, Places, Windows
 
 _TYPES = {
@@ -28,6 +28,9 @@ _TYPES = {
 }
 COLUMNS = list(_TYPES)
 BATCH_ROWS_MAX = 1 << 20
+
+
+Inspect = Callable[[pa.RecordBatch], None]
 
 
 class RowGroup(NamedTuple):
@@ -46,6 +49,7 @@ def scan_segments(
     metric: str,
     threads: int = 2,
     pending_rows_max: int = 1 << 18,
+    inspect: Inspect | None = None,
 ) -> Partial:
     """Find the episodes and blanks of all samples in segments of one metric.
 
@@ -56,6 +60,7 @@ def scan_segments(
         metric: Name of what was sampled; it decides which values are possible.
         threads: How many row groups are read at a time.
         pending_rows_max: How many rows partial results of a thread may have before it joins them.
+        inspect: Is shown every batch as it was read, on the thread that read it.
 
     Raises:
         UnreadableFileError: a segment cannot be read or lacks a column.
@@ -71,6 +76,8 @@ def scan_segments(
         local = _localise(uuids[:0], uuids, windows)
         while (row_group := _next(waiting)) is not None:
             for batch in read_batches(row_group):
+                if inspect is not None:
+                    inspect(batch)
                 if not batch.column("gpu").dictionary.equals(local.dictionary):
                     local = _localise(batch.column("gpu").dictionary, uuids, windows)
                 found.append(_partial(batch, local, metric))
@@ -124,13 +131,19 @@ def _partial(batch: pa.RecordBatch, local: _Local, metric: str) -> Partial:
         batch = batch.filter(batch.column("at_us").is_valid())
     gpu, at_us, value = (batch.column(name) for name in COLUMNS)
     codes, times_us = gpu.indices.fill_null(-1).to_numpy(), at_us.to_numpy()
-    valid = valid_values(value.fill_null(-1).to_numpy(), metric)  # Below zero counts never.
+    values = value.fill_null(-1).to_numpy()  # Below zero counts never.
+    dark = dark_places(values, metric)
+    stated = value.take(pa.array(dark)).is_valid().to_numpy(zero_copy_only=False)
+    impossible = dark[impossible_values(values[dark], metric) & stated]
     if 2 * np.count_nonzero(local.is_asked) < len(local.is_asked):
         rows = np.flatnonzero(np.append(local.is_asked, False)[codes])
-        codes, times_us, valid = codes[rows], times_us[rows], valid[rows]
-    found = partial(codes, times_us, valid, local.windows)
+        codes, times_us = codes[rows], times_us[rows]
+        dark, impossible = places_among(dark, rows), places_among(impossible, rows)
+    found = partial(codes, times_us, local.windows, dark=dark, impossible=impossible)
     return found._replace(
-        window=local.place[found.window], blank_window=local.place[found.blank_window]
+        window=local.place[found.window],
+        blank_window=local.place[found.blank_window],
+        impossible_window=local.place[found.impossible_window],
     )
 
 
@@ -143,17 +156,21 @@ def row_groups(paths: Sequence[Path]) -> Iterator[RowGroup]:
     for path in paths:
         try:
             metadata = pq.read_metadata(path)
+            schema = metadata.schema.to_arrow_schema()
         except (OSError, pa.ArrowException) as error:
             raise UnreadableFileError(str(path), _reason(error)) from error
-        _check_columns(path, metadata.schema.to_arrow_schema())
+        _check_columns(path, schema)
         for place in range(metadata.num_row_groups):
             yield RowGroup(path, metadata, place)
 
 
 def _check_columns(path: Path, schema: pa.Schema) -> None:
     for name, types in _TYPES.items():
-        if name not in schema.names:
-            raise UnreadableFileError(str(path), f"expected a column {name}, found none")
+        count = schema.names.count(name)
+        if count != 1:
+            raise UnreadableFileError(
+                str(path), f"expected a column {name}, found {count or 'none'}"
+            )
         kind = schema.field(name).type
         kind = kind.value_type if pa.types.is_dictionary(kind) else kind
         if kind not in types:

@@ -6,6 +6,7 @@ telemetry. The last issued head lies elsewhere, beside the folder unless the set
 another place: on another disk is best.
 """
 
+import json
 import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,9 +21,8 @@ from tallystick.core.keys import SigningKey, VerifyKey, check_key_name
 from tallystick.stores.errors import StoreExistsError, StoreNotFoundError, StoreUnusableError
 from tallystick.stores.issued_head import IssuedHead
 from tallystick.stores.mounts import check_local
-from tallystick.stores.protocol import Store
 from tallystick.stores.signing import first_head, issue_head
-from tallystick.stores.sqlite import create_sqlite_store, open_sqlite_store
+from tallystick.stores.sqlite import SqliteStore, create_sqlite_store, open_sqlite_store
 
 SCHEMA: Final = "tallystick.store/1"
 SETTINGS: Final = "store.toml"
@@ -77,7 +77,7 @@ class OpenStore:
     """A store that is open, and where its parts lie."""
 
     folder: StoreFolder
-    log: Store
+    log: SqliteStore
 
     def issue_head(self) -> bytes:
         """Sign the head of all that is in the log; without news it is the last one again.
@@ -103,24 +103,30 @@ def init_store(path: Path, origin: str, issued_head: Path | None = None) -> Stor
         NetworkStoreError: the folder is on a network file system.
         TallystickError: something cannot be written.
     """
-    check_key_name(origin)
-    head = path.with_name(f"{path.name}.head") if issued_head is None else issued_head
+    receipt_name = check_key_name(f"{check_key_name(origin)}/receipt")
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         if any(path.iterdir()):
             raise StoreExistsError(str(path), "the folder is not empty")
         check_local(path)
+        whole = path.resolve()
+        head = (issued_head or whole.with_name(f"{whole.name}.head")).absolute()
+        if head.exists():
+            raise StoreExistsError(str(head), "it keeps the head of another log")
+        settings = _settings_text(head).encode()
         (path / "keys").mkdir(mode=0o700)
         (path / "segments").mkdir(mode=0o700)
     except OSError as error:
         raise StoreUnusableError(str(path), (error.strerror or str(error)).lower()) from error
-    folder = StoreFolder(path, IssuedHead(head.absolute()))
+    except UnicodeEncodeError as error:
+        raise StoreUnusableError(str(path), "its path is not Unicode") from error
+    folder = StoreFolder(path, IssuedHead(head))
     new_key(folder.keys / "log.key", origin)
-    new_key(folder.keys / "receipt.key", f"{origin}/receipt")
+    new_key(folder.keys / "receipt.key", receipt_name)
     create_sqlite_store(folder.log, origin)
     folder.issued.create(first_head(origin, folder.signing_key("log")))
     # Last: a folder without settings is no store yet.
-    write_file(path / SETTINGS, _settings_text(folder.issued.path).encode(), mode=0o600)
+    write_file(path / SETTINGS, settings, mode=0o600)
     return folder
 
 
@@ -135,7 +141,7 @@ def find_store(path: Path) -> StoreFolder:
         text = read_file(str(path / SETTINGS), bytes_max=SETTINGS_BYTES_MAX).decode()
         settings: dict[str, Any] = tomllib.loads(text)
     except UnreadableFileError as error:
-        if not (path / SETTINGS).exists():
+        if isinstance(error.__cause__, FileNotFoundError | NotADirectoryError):
             raise StoreNotFoundError(str(path)) from error
         raise
     except ValueError as error:  # Not UTF-8, or not TOML.
@@ -169,10 +175,10 @@ def open_store(path: Path, *, notice: Notice = lambda _: None) -> Iterator[OpenS
 
 
 def _settings_text(head: Path) -> str:
-    # A path in TOML: a basic string, with what would end or change it escaped.
-    quoted = str(head).replace("\\", "\\\\").replace('"', '\\"')
+    # A basic string of TOML escapes what one of JSON does, and U+007F.
+    quoted = json.dumps(str(head), ensure_ascii=False).replace("\x7f", "\\u007f")
     return (
         f'schema = "{SCHEMA}"\n'
         "# The last issued head; keep it on another disk than the store, and out of its backups.\n"
-        f'issued_head = "{quoted}"\n'
+        f"issued_head = {quoted}\n"
     )

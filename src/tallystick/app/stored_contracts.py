@@ -62,6 +62,11 @@ def published(log: Reading, size: int | None = None) -> tuple[Published, ...]:
     return tuple(found)
 
 
+def contract_ids(log: Reading) -> list[str]:
+    """Name the contracts that are in the log, in order."""
+    return sorted({each.contract.id for each in published(log)})
+
+
 def contract_of(leaf: bytes) -> Contract:
     """Read the contract that a leaf of kind ``contract.published`` holds."""
     body = read_line(leaf_record(leaf)).body

@@ -8,8 +8,8 @@ from typing import Any, Self, TypeVar
 import click
 
 from tallystick.app.admit import WORDS, Admission, Answered
+from tallystick.cli.findings import finding_sentence
 from tallystick.core.canonical import canonical_bytes
-from tallystick.core.finding import InputFinding
 
 _Command = TypeVar("_Command", bound=Callable[..., Any] | click.Command)
 
@@ -64,17 +64,6 @@ def print_admission(admission: Admission, *, as_json: bool) -> None:
     click.echo(f"the log has {admission.size} records")
     for finding in admission.findings:
         click.echo(finding_sentence(finding), err=True)
-
-
-def finding_sentence(finding: InputFinding) -> str:
-    """Say a finding in one line, with where it was found."""
-    place = [] if finding.source is None else [finding.source]
-    if finding.source is None and finding.file is not None:
-        place.append(f"file {finding.file}")
-    if finding.line is not None:
-        place.append(f"line {finding.line}")
-    where = f" ({', '.join(place)})" if place else ""
-    return f"{finding.code}: {finding.message}{where}"
 
 
 def _answer_json(answered: Answered) -> bytes:

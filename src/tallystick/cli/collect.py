@@ -16,8 +16,7 @@ import click
 
 from tallystick.app.admit import Admission, admit_collected, admit_files
 from tallystick.app.collect import Collector, collect_inputs
-from tallystick.app.store import open_store
-from tallystick.cli.admission import Watch, answers_option, finding_sentence, print_admission
+from tallystick.cli.admission import Watch, answers_option, print_admission
 from tallystick.cli.collect_options import (
     is_pair,
     read_instant,
@@ -26,6 +25,7 @@ from tallystick.cli.collect_options import (
     read_seconds,
     read_zone,
 )
+from tallystick.cli.findings import finding_sentence
 from tallystick.cli.options import SeveralValues, say, store_option
 from tallystick.collectors.collected import Collected, Source
 from tallystick.collectors.dcgm import DcgmOptions, collect_dcgm
@@ -113,6 +113,8 @@ def _source(name: str) -> Callable[[Callable[..., Collector]], click.Command]:
 
 
 def _admit(store: Path, collected: Collected, source: str, watch: Watch) -> Admission:
+    from tallystick.app.store import open_store  # noqa: PLC0415 (a dry run needs no SQLite)
+
     with open_store(store, notice=say) as opened, watch:
         return admit_collected(opened.log, collected, source, watch.saw)
 
@@ -318,9 +320,37 @@ def evidence_command(inputs: tuple[str, ...], *, store: Path, answers: bool, as_
     """
     if inputs.count("-") > 1:
         raise click.UsageError("standard input can be read once")
+    from tallystick.app.store import open_store  # noqa: PLC0415 (a dry run needs no SQLite)
+
     watch = Watch(None, with_answers=answers)
     with open_store(store, notice=say) as opened, watch:
         admission = admit_files(opened.log, inputs, watch.saw)
     print_admission(admission, as_json=as_json)
     if not admission.counts["accepted"] + admission.counts["exists"]:
         click.get_current_context().exit(1)
+
+
+@collect.command("segments")
+@click.argument("inputs", metavar="FILE.parquet...", nargs=-1, required=True)
+@click.option("--metric", required=True, metavar="NAME", help="What was sampled.")
+@_CADENCE
+@store_option()
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def segments_command(
+    inputs: tuple[str, ...], *, metric: str, cadence_us: int, store: Path, as_json: bool
+) -> None:
+    """Keep Parquet files of samples (columns gpu, at_us, value) and name them in the log.
+
+    \b
+    Example:
+      tallystick collect segments day-1.parquet --metric DCGM_FI_DEV_GPU_UTIL \\
+        --cadence 30 --store DIR
+    """
+    # Arrow is loaded for segments only.
+    from tallystick.app.store import open_store  # noqa: PLC0415
+    from tallystick.app.stored_segments import add_segments  # noqa: PLC0415
+    from tallystick.cli.segment_table import print_segments  # noqa: PLC0415
+
+    with open_store(store, notice=say) as opened:
+        added = add_segments(opened, inputs, metric=metric, cadence_us=cadence_us)
+    print_segments(added, as_json=as_json)

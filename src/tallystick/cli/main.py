@@ -12,11 +12,15 @@ _COMMANDS = {
     "collect": ("tallystick.cli.collect", "collect"),
     "contract": ("tallystick.cli.contract", "contract"),
     "demo": ("tallystick.cli.demo", "demo_command"),
+    "doctor": ("tallystick.cli.doctor", "doctor_command"),
     "init": ("tallystick.cli.init", "init_command"),
     "keys": ("tallystick.cli.keys", "keys"),
+    "ledger": ("tallystick.cli.ledger", "ledger"),
     "log": ("tallystick.cli.log", "log"),
     "rate": ("tallystick.cli.rate", "rate_command"),
     "receipt": ("tallystick.cli.receipt", "receipt"),
+    "run": ("tallystick.cli.run", "run"),
+    "segment": ("tallystick.cli.segment", "segment"),
     "witness": ("tallystick.cli.witness", "witness"),
 }
 

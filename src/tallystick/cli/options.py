@@ -108,6 +108,15 @@ def store_option(*, required: bool = True) -> Callable[[_Command], _Command]:
     )
 
 
+def contract_id_option() -> Callable[[_Command], _Command]:
+    """Make the ``--contract-id`` option."""
+    return click.option(
+        "--contract-id",
+        metavar="ID",
+        help="Which contract of the store, if it has several.",
+    )
+
+
 def say(text: str) -> None:
     """Tell the person at the terminal something that is no result."""
     click.echo(f"tallystick: {text}", err=True)

@@ -5,6 +5,9 @@ from pathlib import Path
 
 import click
 
+from tallystick.app.bundles import is_bundle, replay_bundle_file
+from tallystick.app.files import write_file
+from tallystick.app.keys import load_signing_keys
 from tallystick.app.receipts import (
     diff_receipt_files,
     explain_receipt,
@@ -15,11 +18,20 @@ from tallystick.app.receipts import (
     statement_json,
     verify_receipt_file,
 )
+from tallystick.cli.bundle import (
+    keys_folder_option,
+    print_made_bundle,
+    trusted_keys,
+    verify_bundle_command,
+)
 from tallystick.cli.options import (
     SeveralValues,
+    contract_id_option,
     contract_option,
     evidence_option,
     json_option,
+    say,
+    store_option,
     verify_keys_option,
 )
 from tallystick.core.canonical import canonical_bytes
@@ -40,42 +52,90 @@ def receipt() -> None:
 
 
 @receipt.command("issue")
-@evidence_option(required=True)
-@contract_option(required=True)
+@evidence_option(required=False)
+@contract_option(required=False)
+@store_option(required=False)
+@contract_id_option()
 @click.option("--run", required=True, metavar="ID", help="The run that it is for.")
 @click.option(
     "--key",
     "keys",
     cls=SeveralValues,
-    required=True,
     metavar="FILE...",
-    help="Private keys of those who sign.",
+    help="Private keys of those who sign [default with a store: its own].",
 )
 @click.option(
     "-o",
     "--output",
-    required=True,
     metavar="RECEIPT",
     type=click.Path(path_type=Path),
-    help="Where the receipt is written.",
+    help="Where the receipt is written; a store keeps it too.",
 )
 @json_option()
 def issue_command(
     evidence: tuple[str, ...],
     contracts: tuple[str, ...],
+    *,
+    store: Path | None,
+    contract_id: str | None,
     run: str,
     keys: tuple[str, ...],
-    output: Path,
-    *,
+    output: Path | None,
     as_json: bool,
 ) -> None:
     """Rate a run and sign its receipt: an in-toto Statement in a DSSE envelope.
 
+    From a store the receipt names the head of its log, is kept there with its revisions, and
+    is posted to the ledger. Issued again without news it is the same receipt.
+
     \b
-    Example:
+    Examples:
+      tallystick receipt issue --run pretrain-7 --store DIR -o pretrain-7.receipt
       tallystick receipt issue --evidence evidence.jsonl --contract contract.toml \\
         --run pretrain-7 --key provider.key -o pretrain-7.receipt
     """
+    if evidence:
+        _issue_file(evidence, contracts, run, keys, output, as_json=as_json)
+    elif store is None:
+        raise click.UsageError("expected --store DIR, or --evidence FILE.jsonl...")
+    elif contracts:
+        raise click.UsageError("a store has its own contracts: publish with `contract add`")
+    else:
+        _issue_stored(store, run, contract_id, keys, output, as_json=as_json)
+
+
+def _issue_stored(
+    store: Path,
+    run: str,
+    contract_id: str | None,
+    keys: tuple[str, ...],
+    output: Path | None,
+    *,
+    as_json: bool,
+) -> None:
+    # A store loads SQLite, which verifying and showing a receipt do without.
+    from tallystick.app.store import open_store  # noqa: PLC0415
+    from tallystick.app.stored_receipts import issue_receipt  # noqa: PLC0415
+    from tallystick.cli.issued import print_issued  # noqa: PLC0415
+
+    with open_store(store, notice=say) as opened:
+        found = issue_receipt(opened, run, keys=load_signing_keys(keys), contract_id=contract_id)
+    if output is not None:
+        write_file(output, found.envelope)
+    print_issued(found, output, as_json=as_json)
+
+
+def _issue_file(
+    evidence: tuple[str, ...],
+    contracts: tuple[str, ...],
+    run: str,
+    keys: tuple[str, ...],
+    output: Path | None,
+    *,
+    as_json: bool,
+) -> None:
+    if not contracts or not keys or output is None:
+        raise click.UsageError("expected --contract, --key and -o beside --evidence")
     issued = issue_receipt_file(output, evidence=evidence, contracts=contracts, run=run, keys=keys)
     findings = [finding.to_json() for finding in issued.findings]
     if as_json:
@@ -91,19 +151,24 @@ def issue_command(
 @receipt.command("verify")
 @click.argument("path", metavar="RECEIPT")
 @verify_keys_option()
+@keys_folder_option()
 @json_option()
-def verify_command(path: str, keys: tuple[str, ...], *, as_json: bool) -> None:
-    """Verify RECEIPT step by step: exit 0 if every step holds, 1 if one does not.
+def verify_command(path: str, keys: tuple[str, ...], *, folder: Path | None, as_json: bool) -> None:
+    """Verify RECEIPT, or a bundle, step by step: exit 0 if every step holds, 1 if one does not.
 
     Without a key there is nothing to check against, and that is a failure. Whether the
     figures follow from the evidence is shown by ``receipt replay``.
 
     \b
-    Example:
+    Examples:
       tallystick receipt verify pretrain-7.receipt --key provider.key.vkey
+      tallystick receipt verify pretrain-7.bundle --keys trusted/
     """
     try:
-        statement = verify_receipt_file(path, keys)
+        if is_bundle(path):
+            verify_bundle_command(path, trusted_keys(keys, folder), as_json=as_json)
+            return
+        statement = verify_receipt_file(path, trusted_keys(keys, folder))
     except VerificationError as error:
         if as_json:
             failure = {"step": error.step, "code": error.code, "message": str(error)}
@@ -124,9 +189,10 @@ def verify_command(path: str, keys: tuple[str, ...], *, as_json: bool) -> None:
 
 @receipt.command("replay")
 @click.argument("path", metavar="RECEIPT")
-@evidence_option(required=True)
-@contract_option(required=True)
+@evidence_option(required=False)
+@contract_option(required=False)
 @verify_keys_option()
+@keys_folder_option()
 @json_option()
 def replay_command(
     path: str,
@@ -134,18 +200,26 @@ def replay_command(
     contracts: tuple[str, ...],
     keys: tuple[str, ...],
     *,
+    folder: Path | None,
     as_json: bool,
 ) -> None:
     """Compute RECEIPT again from the evidence: exit 0 if the payload is the same bytes.
 
-    Signatures are checked too if keys are given.
+    A bundle has its evidence with it. Signatures are checked too if keys are given.
 
     \b
-    Example:
+    Examples:
       tallystick receipt replay pretrain-7.receipt \\
         --evidence evidence.jsonl --contract contract.toml
+      tallystick receipt replay pretrain-7.bundle --keys trusted/
     """
-    replay = replay_receipt_file(path, evidence=evidence, contracts=contracts, keys=keys)
+    trusted = trusted_keys(keys, folder)
+    if is_bundle(path):
+        replay = replay_bundle_file(path, trusted)
+    elif evidence and contracts:
+        replay = replay_receipt_file(path, evidence=evidence, contracts=contracts, keys=trusted)
+    else:
+        raise click.UsageError("expected --evidence and --contract beside a receipt")
     if as_json:
         click.echo(canonical_bytes(replay.to_json()))
     elif replay.difference is None:
@@ -157,6 +231,52 @@ def replay_command(
         click.echo(f"  stated   {_text(stated.decode())}")
         click.echo(f"  computed {_text(computed.decode())}")
     sys.exit(0 if replay.identical else 1)
+
+
+@receipt.command("bundle")
+@click.option("--run", required=True, metavar="ID", help="The run whose receipt it is.")
+@click.option("--revision", type=click.IntRange(1), metavar="N", help="Which [default: the last].")
+@click.option(
+    "--key",
+    "keys",
+    cls=SeveralValues,
+    metavar="FILE...",
+    help="Private keys of those who sign the bundle [default: the store's own].",
+)
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    metavar="BUNDLE",
+    type=click.Path(path_type=Path),
+    help="Where the bundle is written.",
+)
+@store_option()
+@json_option()
+def bundle_command(
+    *,
+    run: str,
+    revision: int | None,
+    keys: tuple[str, ...],
+    output: Path,
+    store: Path,
+    as_json: bool,
+) -> None:
+    """Put a receipt that was issued into one file with its evidence, contract and proofs.
+
+    Who has it, and the public keys, verifies and replays it on a machine without the store.
+
+    \b
+    Example:
+      tallystick receipt bundle --run pretrain-7 --store DIR -o pretrain-7.bundle
+    """
+    from tallystick.app.store import open_store  # noqa: PLC0415 (it loads SQLite)
+    from tallystick.app.stored_bundles import bundle_run  # noqa: PLC0415
+
+    with open_store(store, notice=say) as opened:
+        made = bundle_run(opened, run, revision=revision, keys=load_signing_keys(keys))
+    write_file(output, made.data)
+    print_made_bundle(made.data, made.verified, output, as_json=as_json)
 
 
 @receipt.command("explain")

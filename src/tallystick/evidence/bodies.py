@@ -156,6 +156,28 @@ class Samples(Body, frozen=True, kw_only=True, gc=False):
     metric: str
 
 
+class KeptWindow(msgspec.Struct, frozen=True, gc=False):
+    """What a segment said of a window of one series of a GPU: its episodes and blanks."""
+
+    gpu: str
+    metric: str
+    cadence_us: int
+    start_us: int
+    end_us: int
+    reach_us: int
+    episodes: tuple[tuple[int, int], ...]
+    blank_us: tuple[int, ...]
+    has_impossible: bool
+
+
+class SegmentDropped(Body, frozen=True, kw_only=True, gc=False):
+    """A segment is no longer kept, and what it said of the windows it was asked about."""
+
+    segment: str
+    policy: str
+    windows: tuple[KeptWindow, ...]
+
+
 StatValue = int | str | None
 
 

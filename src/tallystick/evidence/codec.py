@@ -129,7 +129,7 @@ def _read_canonical(line: bytes) -> dict[str, Any] | None:
         return None
     try:
         value = _CANONICAL.decode(line)
-    except (msgspec.DecodeError, _FloatError):
+    except (msgspec.DecodeError, _FloatError, RecursionError):
         return None
     return value if isinstance(value, dict) and canonical_bytes(value) == line else None
 

@@ -10,6 +10,7 @@ from typing import Any
 from tallystick.core.vocabulary import CAPACITIES, ENDED_BY, WAITING_REASONS
 from tallystick.evidence import bodies as b
 from tallystick.evidence import fields as f
+from tallystick.evidence.kept_windows import kept_windows
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,6 +192,11 @@ _KINDS = (
             ("metric", f.text),
         ),
         timed=False,
+    ),
+    Kind(
+        "telemetry.dropped",
+        b.SegmentDropped,
+        _fields(("segment", f.text), ("policy", f.text), ("windows", kept_windows)),
     ),
     Kind(
         "telemetry.job_stats",

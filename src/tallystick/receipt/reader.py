@@ -27,6 +27,8 @@ class Moment(int):
 Name = Annotated[str, Meta(min_length=1)]
 Count = Annotated[int, Meta(ge=0)]
 Digest = Annotated[str, Meta(pattern=r"\Asha256:[0-9a-f]{64}\Z")]
+Root = Annotated[str, Meta(pattern=r"\A[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=\Z")]
+"""A hash of 32 bytes in base64, which has one spelling."""
 Seconds = Annotated[
     str,
     Meta(
@@ -62,6 +64,14 @@ class ContractName(Struct, frozen=True):
     id: Name
     version: int
     digest: Digest
+
+
+class LogPrefix(Struct, frozen=True):
+    """The leaves of a log that the receipt was computed from: so many, with this root."""
+
+    origin: Name
+    size: Count
+    root: Root
 
 
 class Attempt(Struct, frozen=True):
@@ -236,7 +246,7 @@ class ReceiptFinding(Struct, frozen=True):
 
 
 class Receipt(Struct, frozen=True):
-    """A whole receipt. ``log`` stays None until a receipt can prove its place in a log."""
+    """A whole receipt; ``log`` is None if it was computed from files."""
 
     schema: str
     kernel: str
@@ -244,7 +254,7 @@ class Receipt(Struct, frozen=True):
     revision: Annotated[int, Meta(ge=1)]
     supersedes: Digest | None
     contracts: tuple[ContractName, ...]
-    log: None
+    log: LogPrefix | None
     attempts: tuple[Attempt, ...]
     coverage: tuple[GpuCoverage, ...]
     progress: Progress

@@ -57,13 +57,14 @@ def verify_receipt(data: bytes, keys: Sequence[VerifyKey]) -> Statement:
 
     The caller MUST still decide whether the signers are the right ones for this run, and
     use nothing but the returned value. That the figures follow from the evidence is shown
-    by computing the receipt again, not by its signature.
+    by computing the receipt again, not by its signature; that the evidence is the log's, as
+    ``log`` says, by a bundle (``receipt.bundle``).
 
     Raises:
         VerificationError: a step fails; the class says which and why.
     """
     # (0) keys
-    known = _keys_by_id(keys)
+    known = keys_by_id(keys)
     # (1) envelope
     envelope = parse_envelope(data)
     # (2), (3) payload type, signatures
@@ -83,7 +84,13 @@ def open_receipt(data: bytes) -> Statement:
     return _read_payload(envelope.payload, signers=())
 
 
-def _keys_by_id(keys: Sequence[VerifyKey]) -> dict[str, VerifyKey]:
+def keys_by_id(keys: Sequence[VerifyKey]) -> dict[str, VerifyKey]:
+    """Give the keys of a reader by the id that signatures name them with.
+
+    Raises:
+        NoKeysError: there is none.
+        AmbiguousKeyError: two different keys have one id.
+    """
     if not keys:
         raise NoKeysError
     known: dict[str, VerifyKey] = {}

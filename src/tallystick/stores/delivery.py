@@ -8,16 +8,20 @@ refused. So the log alone gives every finding and every gap in the numbers again
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from itertools import groupby
 from typing import Any, Literal, NamedTuple
+
+import msgspec
 
 from tallystick.core.canonical import canonical_bytes, sha256_digest
 from tallystick.core.finding import InputFinding
 from tallystick.evidence.admission import conflict_message
-from tallystick.evidence.codec import Delivery, RefusedLineError, read_delivery, read_line
+from tallystick.evidence.codec import Delivery, RefusedLineError, read_delivery
 from tallystick.evidence.draft import draft_record
 from tallystick.evidence.leaf import LOG_PRODUCER, identity_key, leaf_bytes, leaf_record
 from tallystick.evidence.record import content_digest
 from tallystick.stores.protocol import NewLeaf, Reading, Store, Writing
+from tallystick.stores.signing import read_again
 from tallystick.tree.merkle import leaf_hash
 
 Word = Literal["accepted", "exists", "conflict", "refused"]
@@ -50,6 +54,7 @@ def deliver(
     Raises:
         StoreBusyError: others kept writing for too long; nothing was admitted.
         StoreWriteError: the disk failed; nothing was admitted.
+        StoreDamagedError: a stored record that came again is not what was admitted.
     """
     answers: dict[int, Answer] = {}
     candidates = []
@@ -66,7 +71,7 @@ def deliver(
     with store.writing() as log:
         now_us = clock_us()
         remarks = [_refused(answer.finding) for answer in answers.values() if answer.finding]
-        remarks += _admit(log, candidates, answers, now_us)
+        remarks += _admit(log, candidates, answers, now_us, store.origin)
         _remark(log, remarks, now_us)
     return tuple(answers[place] for place in range(len(lines)))
 
@@ -99,7 +104,11 @@ def _leaf(canonical: bytes, key: bytes, now_us: int) -> NewLeaf:
 
 
 def _admit(
-    log: Writing, candidates: Sequence[_Candidate], answers: dict[int, Answer], now_us: int
+    log: Writing,
+    candidates: Sequence[_Candidate],
+    answers: dict[int, Answer],
+    now_us: int,
+    origin: str,
 ) -> list[tuple[str, dict[str, Any]]]:
     """Append what is new, answer everything, and give the remarks to make about the rest."""
     stored = log.find([candidate.key for candidate in candidates])
@@ -116,28 +125,46 @@ def _admit(
         answers[candidate.place] = Answer("accepted", number)
         stored[candidate.key] = number
         number += 1
+    records = _envelopes(log, {stored[candidate.key] for candidate in again}, origin)
     remarks = []
     for candidate in again:
         leaf = stored[candidate.key]
-        answers[candidate.place], remark = _compare(log, candidate.delivery, leaf)
+        answers[candidate.place], remark = _compare(records[leaf], candidate.delivery, leaf)
         remarks += remark
     return remarks
 
 
+def _envelopes(log: Reading, numbers: Iterable[int], origin: str) -> dict[int, dict[str, Any]]:
+    """Read some records of the log, neighbours at once: what came together often comes again.
+
+    They were checked at admission, perhaps by other rules than today's, and are not again.
+    """
+    envelopes: dict[int, dict[str, Any]] = {}
+    ordered = enumerate(sorted(numbers))
+    for _, run in groupby(ordered, key=lambda each: each[1] - each[0]):
+        start, *rest = [number for _, number in run]
+        leaves = read_again(log, start, start + len(rest) + 1, origin)
+        envelopes.update(
+            (number, msgspec.json.decode(leaf_record(data)))
+            for number, (data, _) in enumerate(leaves, start=start)
+        )
+    return envelopes
+
+
 def _compare(
-    log: Reading, delivery: Delivery, leaf: int
+    first: dict[str, Any], delivery: Delivery, leaf: int
 ) -> tuple[Answer, list[tuple[str, dict[str, Any]]]]:
     """Compare a delivery with the record of the same identity."""
-    first = read_line(leaf_record(next(log.leaves(leaf, leaf + 1))))
     envelope = delivery.envelope
     producer = envelope["producer"]
     number = {"boot": producer.get("boot"), "seq": producer.get("seq")}
-    named = {"producer": first.producer, "id": first.id, **number}
+    named = {"producer": producer["name"], "id": envelope["id"], **number}
     digest = content_digest(envelope)
-    if digest == first.digest:
-        is_new = number["seq"] is not None and number != {"boot": first.boot, "seq": first.seq}
+    if digest == content_digest(first):
+        known = {name: first["producer"].get(name) for name in number}
+        is_new = number["seq"] is not None and number != known
         return Answer("exists", leaf), [("delivery.repeated", named)] if is_new else []
-    message = conflict_message(first.producer, first.id)
+    message = conflict_message(producer["name"], envelope["id"])
     finding = InputFinding("record_conflict", message, digest=digest)
     return Answer("conflict", leaf, finding), [("delivery.conflict", {**named, "digest": digest})]
 

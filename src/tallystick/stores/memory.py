@@ -5,7 +5,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from tallystick.stores.errors import DocumentConflictError, DuplicateLeafError, NoSuchLeafError
+from tallystick.stores.errors import (
+    DocumentConflictError,
+    DuplicateLeafError,
+    NoSuchLeafError,
+    StoreBusyError,
+)
 from tallystick.stores.protocol import Document, NewLeaf, Shelf
 
 
@@ -65,6 +70,7 @@ class MemoryStore:
     """A store that is gone with its process."""
 
     origin: str
+    wait_s: int = 60
     _held: _Held = field(default_factory=_Held)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -76,10 +82,14 @@ class MemoryStore:
     @contextmanager
     def writing(self) -> Iterator[_Held]:
         """Write to a copy, which takes the store's place when the block ends without an error."""
-        with self._lock:
+        if not self._lock.acquire(timeout=self.wait_s):
+            raise StoreBusyError(self.origin, self.wait_s)
+        try:
             draft = self._held.copy()
             yield draft
             self._held = draft
+        finally:
+            self._lock.release()
 
     def close(self) -> None:
         """Do nothing: there is nothing to let go of."""

@@ -33,7 +33,10 @@ that was succeeded. ``node``: hashes of complete subtrees by level and place."""
 
 
 class NewLeaf(NamedTuple):
-    """A leaf to append: its bytes, their leaf hash, and the key of the record's identity."""
+    """A leaf to append: its bytes, their leaf hash, and the key of the record's identity.
+
+    The bytes are one line of JSON, so they hold no LF; hash and key have 32 and 16 bytes.
+    """
 
     data: bytes
     hash: bytes

@@ -78,20 +78,6 @@ class SegmentFolder:
             raise StoreUnusableError(str(self.path), reason) from error
 
 
-def digest_of(path: Path, on_bytes: OnBytes = lambda _: None) -> str:
-    """Give the digest of the bytes that a file has now.
-
-    Raises:
-        OSError: it cannot be read.
-    """
-    hashed = hashlib.sha256()
-    with path.open("rb") as stream:
-        while chunk := stream.read(_CHUNK_BYTES):
-            hashed.update(chunk)
-            on_bytes(len(chunk))
-    return _PREFIX + hashed.hexdigest()
-
-
 def _copy(source: BinaryIO, target: BinaryIO, on_bytes: OnBytes) -> str:
     hashed = hashlib.sha256()
     while chunk := source.read(_CHUNK_BYTES):

@@ -45,16 +45,19 @@ def issue_head(
     """
     with issued.locked(), store.writing() as log:
         note = issued.read()
-        last = open_head(note, trusted).head
-        check_contains(log, last)
-        if log.size == last.size and key.verify_key.keyid in open_head(note, trusted).signers:
+        last = open_head(note, [each for each in trusted if each.name == store.origin])
+        check_contains(log, last.head)
+        name = f"{log.size}/{key.verify_key.keyid}"
+        if log.size == last.head.size and key.verify_key.keyid in last.signers:
+            if log.document("head", name) is None:  # A crash came between the file and the log.
+                log.put("head", name, note)
             return note
-        start = kept_leaves(log, last.size)  # Of a head that was lost in a crash none are.
-        keep_nodes(log, start, hash_again(log, start, log.size, store.origin))
+        start = kept_leaves(log, last.head.size)  # Of a head that was lost in a crash none are.
+        keep_nodes(log, start, (each for _, each in read_again(log, start, log.size, store.origin)))
         head = TreeHead(store.origin, log.size, tree_root(log.size, subtree_reader(log)))
         note = sign_head(head, [key])
         issued.replace(note)  # Before anybody can see it: whatever happens now, it was issued.
-        log.put("head", f"{head.size}/{key.verify_key.keyid}", note)
+        log.put("head", name, note)
     return note
 
 
@@ -71,15 +74,15 @@ def check_contains(log: Reading, head: TreeHead) -> None:
         raise StoreForkedError(head.size)
 
 
-def hash_again(log: Reading, start: int, stop: int, name: str) -> Iterator[bytes]:
-    """Hash stored leaves anew, and compare with the hashes of their admission.
+def read_again(log: Reading, start: int, stop: int, name: str) -> Iterator[tuple[bytes, bytes]]:
+    """Give stored leaves and their hashes, computed anew.
 
     Raises:
-        StoreDamagedError: one differs.
+        StoreDamagedError: one has another hash than at its admission.
     """
     pairs = zip(log.leaves(start, stop), log.hashes(start, stop), strict=True)
     for number, (data, expected) in enumerate(pairs, start=start):
         hashed = leaf_hash(data)
         if hashed != expected:
             raise StoreDamagedError(name, f"leaf {number} is not the one that was admitted")
-        yield hashed
+        yield data, hashed

@@ -9,14 +9,14 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
-from tallystick.core.interval import Interval, IntervalSet, complement, cut, total_us, union
+from tallystick.core.interval import IntervalSet, complement, cut, total_us, union
 from tallystick.evidence.bodies import JobStats
 from tallystick.evidence.record import Record
 from tallystick.timeline.attempt import Attempt, Gpu
-from tallystick.timeline.episodes import episodes_of, observed_of, reach_of
 from tallystick.timeline.gap_reason import GapEvidence, gap_reason
+from tallystick.timeline.sampled import Sampled, sampled, told_by_segments
 from tallystick.timeline.summaries import Summary, observed_by, summaries_of
-from tallystick.timeline.telemetry import NO_SAMPLES, NOTHING_SEEN, GpuSamples, Telemetry
+from tallystick.timeline.telemetry import NO_SAMPLES, NOTHING_SEEN, Telemetry
 
 
 class Gap(NamedTuple):
@@ -58,9 +58,18 @@ def cover(attempt: Attempt, telemetry: Telemetry, gap_factor: Fraction) -> tuple
         summaries = summaries_of(records)
         likeness = _likeness(gpu.uuid, gpu.node, telemetry, summaries)
         if likeness not in alike:
-            evidence = _gap_evidence(gpu.uuid, gpu.node, attempt.held, telemetry, summaries)
-            samples = telemetry.samples.get(gpu.uuid, NO_SAMPLES)
-            alike[likeness] = _covered(gpu, evidence, samples, gap_factor)
+            told = told_by_segments(telemetry, gpu.uuid, attempt.held, gap_factor)
+            inline = telemetry.samples.get(gpu.uuid, NO_SAMPLES)
+            samples = sampled(inline, told, attempt.held, gap_factor)
+            evidence = GapEvidence(
+                held=attempt.held,
+                uuid=gpu.uuid,
+                node=telemetry.nodes.get(gpu.node or "", NOTHING_SEEN),
+                is_mig=telemetry.is_mig(gpu.uuid),
+                summaries=summaries,
+                blank_us=samples.blank_us,
+            )
+            alike[likeness] = _covered(gpu, evidence, samples)
         covered.append(_named(gpu, alike[likeness], records))
     return tuple(covered)
 
@@ -78,9 +87,9 @@ def _likeness(
     uuid: str, node: str | None, telemetry: Telemetry, summaries: tuple[Summary, ...]
 ) -> tuple[object, ...]:
     """Give all that the coverage of a GPU depends on."""
-    sampled = uuid if uuid in telemetry.samples else None
+    is_sampled = uuid in telemetry.samples or uuid in telemetry.catalogue.of_gpu
     mentions = telemetry.nodes.get(node or "", NOTHING_SEEN).mentions.get(uuid)
-    return sampled, node, mentions, telemetry.is_mig(uuid), summaries
+    return uuid if is_sampled else None, node, mentions, telemetry.is_mig(uuid), summaries
 
 
 def _named(gpu: Gpu, covered: GpuCoverage, records: Sequence[Record]) -> GpuCoverage:
@@ -95,42 +104,21 @@ def _uncovered(gpu: Gpu, attempt: Attempt) -> GpuCoverage:
     return GpuCoverage(gpu, 0, gaps, (), has_impossible=False)
 
 
-def _gap_evidence(
-    uuid: str, node: str | None, held: Interval, telemetry: Telemetry, summaries: Sequence[Summary]
-) -> GapEvidence:
-    return GapEvidence(
-        held=held,
-        uuid=uuid,
-        node=telemetry.nodes.get(node or "", NOTHING_SEEN),
-        is_mig=telemetry.is_mig(uuid),
-        summaries=summaries,
-        blank_us=telemetry.samples.get(uuid, NO_SAMPLES).blank_us,
-    )
-
-
-def _covered(
-    gpu: Gpu, evidence: GapEvidence, samples: GpuSamples, gap_factor: Fraction
-) -> GpuCoverage:
+def _covered(gpu: Gpu, evidence: GapEvidence, samples: Sampled) -> GpuCoverage:
     held = evidence.held
     observed = [
         part
         for summary in evidence.summaries
         if (part := observed_by(summary, evidence.uuid, evidence.node, held)) is not None
     ]
-    sampled_us: set[int] = set()
-    for series in samples.series:
-        reach_us = max(0, reach_of(series.cadence_us, gap_factor))
-        episodes = episodes_of(series.times_us, *held, reach_us)
-        observed += observed_of(episodes, *held, reach_us)
-        sampled_us.update(at_us for episode in episodes for at_us in episode)
-    gaps, digests = _gaps(evidence, union(observed), sorted(sampled_us))
+    gaps, digests = _gaps(evidence, union([*observed, *samples.observed]), samples.sampled_us)
     digests.update(samples.digests)
     return GpuCoverage(
         gpu=gpu,
         observed_us=held.duration_us - total_us(gap[:2] for gap in gaps),
         gaps=gaps,
         digests=tuple(sorted(digests)),
-        has_impossible=any(held.start_us <= at < held.end_us for at in samples.impossible_us),
+        has_impossible=samples.has_impossible,
     )
 
 

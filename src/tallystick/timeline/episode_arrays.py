@@ -23,7 +23,8 @@ class Partial(NamedTuple):
     """What a set of samples says about windows, in its one normal form.
 
     Episodes by window, then time. Blanks are the times inside ``[start, end)`` at which a
-    sample had no usable value and which no episode covers, by window, then time.
+    sample had no usable value and which no episode covers, by window, then time. Last come
+    the windows in which a sample had a value that cannot be, whatever else was there.
     """
 
     window: Ints
@@ -31,9 +32,11 @@ class Partial(NamedTuple):
     last_us: Ints
     blank_window: Ints
     blank_us: Ints
+    impossible_window: Ints
 
 
-_NOTHING = Partial(*[np.empty(0, np.int64)] * 5)
+_NO_PLACES: Places = np.empty(0, np.int64)
+_NOTHING = Partial(*[_NO_PLACES] * 6)
 
 
 class _Line(NamedTuple):
@@ -64,20 +67,35 @@ def _line_over(at_us: Ints) -> _Line:
     return _Line(base_us, int(at_us.max()) - base_us + 1)
 
 
-def partial(gpu: Codes, at_us: Ints, valid: Mask | None, windows: Windows) -> Partial:
+def partial(
+    gpu: Codes,
+    at_us: Ints,
+    windows: Windows,
+    *,
+    dark: Places = _NO_PLACES,
+    impossible: Places = _NO_PLACES,
+) -> Partial:
     """Find the episodes and blanks of one batch of samples.
 
     Args:
         gpu: GPU code of each sample; those that no window has are passed over.
         at_us: Time of each sample, in any order, duplicates included.
-        valid: Which samples have a usable value; None if all have.
         windows: The windows to look at.
+        dark: Places of the samples without a usable value, in order.
+        impossible: Places of those of them with a value that cannot be, in order.
     """
     if not len(windows) or not len(at_us):
         return _NOTHING
 
     def part(rows: Mask) -> Partial:
-        return partial(gpu[rows], at_us[rows], None if valid is None else valid[rows], windows)
+        kept = np.flatnonzero(rows)
+        return partial(
+            gpu[kept],
+            at_us[kept],
+            windows,
+            dark=places_among(dark, kept),
+            impossible=places_among(impossible, kept),
+        )
 
     gpus, line = int(windows.gpu.max()) + 1, _line_over(at_us)
     top_us = line.base_us + line.length_us - 1
@@ -97,12 +115,25 @@ def partial(gpu: Codes, at_us: Ints, valid: Mask | None, windows: Windows) -> Pa
     if not len(reached):
         return _NOTHING
     asked = windows.take(reached)
-    dark = np.empty(0, np.int64) if valid is None else np.flatnonzero(~valid)
     place, stretch = deciding(gpu, at_us, dark, asked, gpus=gpus)
     window, first_us, last_us = _chains(line, gpu[place], at_us[place], stretch, asked)
     blank_window, blank_us = _blanks(line, gpu[dark], at_us[dark], asked, gpus)
-    found = Partial(reached[window], first_us, last_us, reached[blank_window], blank_us)
+    impossible_window, _ = _blanks(line, gpu[impossible], at_us[impossible], asked, gpus)
+    found = Partial(
+        window=reached[window],
+        first_us=first_us,
+        last_us=last_us,
+        blank_window=reached[blank_window],
+        blank_us=blank_us,
+        impossible_window=reached[impossible_window],
+    )
     return _normal(windows, found)
+
+
+def places_among(places: Places, kept: Places) -> Places:
+    """Give the new places of rows once only some are kept; both are in order."""
+    at = np.searchsorted(kept, places)
+    return np.asarray(at[np.append(kept, -1)[at] == places])
 
 
 def merge(partials: Iterable[Partial], windows: Windows) -> Partial:
@@ -196,7 +227,8 @@ def _normal(windows: Windows, found: Partial) -> Partial:
         of = asked[window]
         dark = _uncovered(window[of], first_us[of], last_us[of], blank_window, blank_us)
         blank_window, blank_us = blank_window[dark], blank_us[dark]
-    return Partial(window, first_us, last_us, blank_window, blank_us)
+    impossible_window = np.unique(found.impossible_window)
+    return Partial(window, first_us, last_us, blank_window, blank_us, impossible_window)
 
 
 def _joined(windows: Windows, window: Ints, first_us: Ints, last_us: Ints) -> tuple[Ints, ...]:

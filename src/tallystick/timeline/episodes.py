@@ -11,7 +11,7 @@ This is the plain form, for the few points of a series that stands inside the ev
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
 from tallystick.core.interval import Interval, IntervalSet
@@ -24,7 +24,8 @@ REACH_MAX_US = 1 << 59
 
 def reach_of(cadence_us: int, gap_factor: Fraction) -> int:
     """Give the longest distance of two samples that still observe what lies between."""
-    return min(cadence_us * gap_factor.numerator // gap_factor.denominator, REACH_MAX_US)
+    reach_us = cadence_us * gap_factor.numerator // gap_factor.denominator
+    return max(0, min(reach_us, REACH_MAX_US))
 
 
 def episodes_of(
@@ -50,6 +51,17 @@ def episodes_of(
             first_us = at_us
         last_us = at_us
     found.append((first_us, last_us))
+    return tuple(found)
+
+
+def joined(episodes: Iterable[Episode], reach_us: int) -> tuple[Episode, ...]:
+    """Join the episodes of parts of a series, in one window, into those of the whole."""
+    found: list[Episode] = []
+    for first_us, last_us in sorted(episodes):
+        if found and first_us - found[-1][1] <= reach_us:
+            found[-1] = (found[-1][0], max(found[-1][1], last_us))
+        else:
+            found.append((first_us, last_us))
     return tuple(found)
 
 

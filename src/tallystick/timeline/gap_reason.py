@@ -5,8 +5,9 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from tallystick.core.interval import Interval
+from tallystick.timeline.seen import between
 from tallystick.timeline.summaries import Summary
-from tallystick.timeline.telemetry import NodeSeen, between
+from tallystick.timeline.telemetry import NodeSeen
 
 
 class GapEvidence(NamedTuple):

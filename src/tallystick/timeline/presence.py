@@ -65,9 +65,11 @@ def deciding(gpu: Codes, at_us: Ints, dark: Places, windows: Windows, *, gpus: i
         windows: The windows, at least one.
         gpus: How many GPUs there may be.
     """
-    slots = _lay_slots(at_us, int(windows.reach_us.min()))
+    reach_us = int(windows.reach_us.min())
+    slots = _lay_slots(at_us, reach_us)
     cells = (gpus + 1) * (slots.inner + 1)
-    if cells > min(_CELLS_PER_SAMPLE_MAX * len(at_us), _CELLS_MAX):
+    # Without a reach not even neighbouring moments, and so no two cells, are within it.
+    if not reach_us or cells > min(_CELLS_PER_SAMPLE_MAX * len(at_us), _CELLS_MAX):
         lit = np.ones(len(at_us), np.bool_)
         lit[dark] = False
         place = np.flatnonzero(lit)

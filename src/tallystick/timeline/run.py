@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from tallystick.core.finding import Finding
-from tallystick.core.interval import Interval
 from tallystick.core.vocabulary import PROGRESS_KINDS
-from tallystick.evidence.bodies import JobStats, Samples
+from tallystick.evidence.bodies import JobStats
 from tallystick.evidence.record import Record
 from tallystick.timeline.achievement import Achievement, achievement
 from tallystick.timeline.allocation import AllocationLane, allocation_lane
@@ -21,6 +20,7 @@ from tallystick.timeline.coverage import GpuCoverage, cover
 from tallystick.timeline.grouping import RunRecords
 from tallystick.timeline.lives import Life, lives_of_run
 from tallystick.timeline.progress import progress_lane
+from tallystick.timeline.segment_findings import segment_findings
 from tallystick.timeline.spans import Lane
 from tallystick.timeline.telemetry import Telemetry
 
@@ -93,7 +93,8 @@ def run_timeline(
     )
     achieved = achievement(run, attempts, lives, lives_of)
     findings = [
-        *_run_findings(run, attempts, telemetry),
+        *_run_findings(run),
+        *segment_findings(attempts, telemetry, gap_factor_at),
         *achieved.findings,
         *(finding for timeline in timelines for finding in _attempt_findings(timeline, lanes)),
         *_overlaps(attempts),
@@ -110,9 +111,7 @@ def _replacement_wait_us(index: int, attempts: Sequence[Attempt]) -> int | None:
     return wait_us if wait_us >= 0 else None
 
 
-def _run_findings(
-    run: RunRecords, attempts: Sequence[Attempt], telemetry: Telemetry
-) -> list[Finding]:
+def _run_findings(run: RunRecords) -> list[Finding]:
     findings = [
         Finding("run_disagreement", "sources say that it belongs to different runs", key)
         for key in run.disagreeing
@@ -122,28 +121,7 @@ def _run_findings(
         for each in run.attempts
         if not each.started
     ]
-    if _is_segment_missed(attempts, telemetry):
-        message = "samples are kept in a segment, and no store was given to read it from"
-        findings.append(Finding("segment_not_read", message))
     return findings
-
-
-def _is_segment_missed(attempts: Sequence[Attempt], telemetry: Telemetry) -> bool:
-    """Tell whether a segment about the run's GPUs and time was left unread (rule 20)."""
-    uuids = {gpu.uuid for attempt in attempts for gpu in attempt.gpus}
-    spans = [attempt.held for attempt in attempts if attempt.held is not None]
-    return any(
-        not uuids.isdisjoint(segment.gpus) and _meets(span, segment)
-        for segment in telemetry.segments
-        for span in spans
-    )
-
-
-def _meets(span: Interval, segment: Samples) -> bool:
-    """Tell whether a segment has time in common with a span; a single moment inside counts."""
-    if segment.from_us == segment.to_us:
-        return span.start_us <= segment.from_us < span.end_us
-    return max(span.start_us, segment.from_us) < min(span.end_us, segment.to_us)
 
 
 def _attempt_findings(timeline: AttemptTimeline, lanes: dict[str, AllocationLane]) -> list[Finding]:

@@ -10,7 +10,8 @@ from typing import NamedTuple
 from tallystick.core.interval import Interval
 from tallystick.evidence.bodies import JobStats
 from tallystick.evidence.record import Record
-from tallystick.timeline.telemetry import NodeSeen, between
+from tallystick.timeline.seen import between
+from tallystick.timeline.telemetry import NodeSeen
 from tallystick.timeline.values import Reading, is_zero, read_value
 
 

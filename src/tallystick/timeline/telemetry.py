@@ -5,11 +5,10 @@ GPU. Labels that name a job are hints and are not read.
 """
 
 import itertools
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, NamedTuple, TypeVar
 
 from tallystick.evidence.bodies import (
     DeviceInventory,
@@ -17,19 +16,22 @@ from tallystick.evidence.bodies import (
     Points,
     Samples,
     ScrapeFailed,
+    SegmentDropped,
     TelemetryWatch,
 )
+from tallystick.evidence.leaf import LOG_PRODUCER
 from tallystick.evidence.record import Record
+from tallystick.timeline.catalogue import Catalogue, catalogue
+from tallystick.timeline.seen import Seen, between, moment_us
+from tallystick.timeline.segments import Scanned, SeriesName
 from tallystick.timeline.values import Reading, read_value
-
-_Body_co = TypeVar("_Body_co", covariant=True)
 
 
 @dataclass(frozen=True, slots=True)
 class Series:
     """The valid sample times of one (GPU, metric, cadence), in order, each once (rule 22)."""
 
-    cadence_us: int
+    name: SeriesName
     times_us: tuple[int, ...]
 
 
@@ -48,14 +50,6 @@ class GpuSamples:
 
 
 NO_SAMPLES = GpuSamples((), (), (), ())
-
-
-class Seen(NamedTuple, Generic[_Body_co]):
-    """What a record says of a node, when, and the digest that names the record."""
-
-    at_us: int
-    digest: str
-    body: _Body_co
 
 
 @dataclass(slots=True)
@@ -81,7 +75,7 @@ class NodeSeen:
 
     def failures_until(self, at_us: int) -> Iterator[tuple[Seen[ScrapeFailed], int]]:
         """Give the failures that began by a moment, latest first, with ``failed_until_us``."""
-        for index in range(bisect_right(self.failures, at_us, key=_at_us) - 1, -1, -1):
+        for index in range(bisect_right(self.failures, at_us, key=moment_us) - 1, -1, -1):
             yield self.failures[index], self.failed_until_us[index]
 
     def was_running_before(self, engine: str, at_us: int) -> bool:
@@ -93,29 +87,21 @@ class NodeSeen:
         )
 
 
-def between(
-    seen: Sequence[Seen[_Body_co]], from_us: int | None, to_us: int
-) -> Sequence[Seen[_Body_co]]:
-    """Give what was seen from one moment (None: ever) to another, both included."""
-    first = 0 if from_us is None else bisect_left(seen, from_us, key=_at_us)
-    return seen[first : bisect_right(seen, to_us, key=_at_us)]
-
-
-def _at_us(seen: Seen[Any]) -> int:
-    return seen.at_us
-
-
 NOTHING_SEEN = NodeSeen()
 
 
 @dataclass(slots=True)
 class Telemetry:
-    """The index; GPUs and nodes that nobody saw have empty entries."""
+    """The index; GPUs and nodes that nobody saw have empty entries.
+
+    ``scanned`` is what segments were found to say, None where no store was there to ask.
+    """
 
     samples: dict[str, GpuSamples] = field(default_factory=dict)
     nodes: dict[str, NodeSeen] = field(default_factory=lambda: defaultdict(NodeSeen))
     mig_uuids: set[str] = field(default_factory=set)
-    segments: list[Samples] = field(default_factory=list)
+    catalogue: Catalogue = field(default_factory=Catalogue)
+    scanned: Scanned | None = None
 
     def is_mig(self, uuid: str) -> bool:
         """Tell whether a UUID is that of a slice, by its form or by a look at the node."""
@@ -126,6 +112,8 @@ def index_telemetry(records: Iterable[Record]) -> Telemetry:
     """Index the records about devices, given in canonical order."""
     telemetry = Telemetry()
     points: dict[str, list[tuple[str, Points]]] = defaultdict(list)
+    segments: list[Seen[Samples]] = []
+    dropped: list[Seen[SegmentDropped]] = []
     for record in records:
         body = record.body
         at_us = record.at_us or 0
@@ -133,7 +121,9 @@ def index_telemetry(records: Iterable[Record]) -> Telemetry:
             case Points():
                 points[body.gpu].append((record.digest, body))
             case Samples():
-                telemetry.segments.append(body)
+                segments.append(Seen(body.from_us, record.digest, body))
+            case SegmentDropped() if record.producer == LOG_PRODUCER:
+                dropped.append(Seen(at_us, record.digest, body))
             case ScrapeFailed():
                 seen = Seen(body.from_us, record.digest, body)
                 telemetry.nodes[body.node].failures.append(seen)
@@ -145,11 +135,12 @@ def index_telemetry(records: Iterable[Record]) -> Telemetry:
                 telemetry.nodes[body.node].inventories.append(Seen(at_us, record.digest, body))
                 telemetry.mig_uuids.update(device.uuid for device in body.devices if device.mig)
     for node in telemetry.nodes.values():
-        node.failures.sort(key=_at_us)
+        node.failures.sort(key=moment_us)
         node.failed_until_us = list(
             itertools.accumulate((failure.body.to_us for failure in node.failures), max)
         )
         node.mentions = _mentions(node)
+    telemetry.catalogue = catalogue(segments, dropped)
     telemetry.samples = {gpu: _gpu_samples(said) for gpu, said in points.items()}
     return telemetry
 
@@ -166,11 +157,11 @@ def _mentions(node: NodeSeen) -> dict[str, tuple[str, ...]]:
 
 
 def _gpu_samples(said: Sequence[tuple[str, Points]]) -> GpuSamples:
-    valid: dict[tuple[str, int], set[int]] = defaultdict(set)
+    valid: dict[SeriesName, set[int]] = defaultdict(set)
     blank: set[int] = set()
     impossible: set[int] = set()
     for _, points in said:
-        times = valid[points.metric, points.cadence_us]
+        times = valid[SeriesName(points.metric, points.cadence_us)]
         for at_us, value in points.points:
             reading = read_value(value, points.metric)
             if reading is Reading.USABLE:
@@ -179,9 +170,7 @@ def _gpu_samples(said: Sequence[tuple[str, Points]]) -> GpuSamples:
             blank.add(at_us)
             if reading is Reading.IMPOSSIBLE:
                 impossible.add(at_us)
-    series = tuple(
-        Series(cadence_us, tuple(sorted(times))) for (_, cadence_us), times in sorted(valid.items())
-    )
+    series = tuple(Series(name, tuple(sorted(times))) for name, times in sorted(valid.items()))
     return GpuSamples(
         series=series,
         blank_us=tuple(sorted(blank.difference(*valid.values()))),

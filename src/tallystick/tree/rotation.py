@@ -102,7 +102,9 @@ def _keys(position: int, rotation: Rotation) -> tuple[VerifyKey, VerifyKey]:
     try:
         old = parse_public_key(rotation.old.encode(), "old")
         new = parse_public_key(rotation.new.encode(), "new")
-    except (BadPublicKeyError, UnicodeEncodeError) as error:
+    except UnicodeEncodeError as error:
+        raise RotationError(position, "a key is not Unicode") from error
+    except BadPublicKeyError as error:
         raise RotationError(position, str(error)) from error
     if (public_key_text(old), public_key_text(new)) != (rotation.old, rotation.new):
         raise RotationError(position, "expected keys in their one spelling")

@@ -12,6 +12,7 @@ import apsw
 from tallystick.stores.errors import (
     NewerStoreError,
     OldSqliteError,
+    StoreBusyError,
     StoreDamagedError,
     StoreNotFoundError,
     StoreUnusableError,
@@ -35,27 +36,38 @@ _SETTINGS = (
 )
 
 
-def connect(path: Path, *, vfs: str | None = None) -> apsw.Connection:
+def connect(path: Path, *, wait_s: int, notice: Notice, vfs: str | None = None) -> apsw.Connection:
     """Open a store's file for reading and writing, and check that it is one that we know.
+
+    Args:
+        path: The file.
+        wait_s: How long to wait, now and later, while another process has it to itself.
+        notice: Told, once a wait, that another process is writing.
+        vfs: Name of the SQLite VFS to open the file through.
 
     Raises:
         StoreNotFoundError: there is no such file.
         StoreUnusableError: it cannot be opened, or is something else.
         NewerStoreError: a later version wrote it.
         StoreDamagedError: it cannot be read.
+        StoreBusyError: another process had it to itself for too long.
         OldSqliteError: this SQLite is not to be trusted with it.
     """
     _check_sqlite()
-    if not path.exists():
-        raise StoreNotFoundError(str(path.parent))
     try:
+        if not path.exists():
+            raise StoreNotFoundError(str(path.parent))
         connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE, vfs=vfs)
+        # First of all: whoever opens or closes the file has it to itself for a moment.
+        _wait_for_others(connection, wait_s=wait_s, notice=notice, name=str(path.parent))
         _check_format(connection, path)
         for setting in _SETTINGS:
             connection.execute(setting).fetchall()
         connection.execute("SELECT count(*) FROM origin").fetchall()  # Makes the write-ahead log.
         sync_folder(path.parent)  # SQLite does not tell if this fails; a new file needs it.
-    except (apsw.CorruptError, apsw.NotADBError) as error:
+    except apsw.BusyError as error:
+        raise StoreBusyError(str(path.parent), wait_s) from error
+    except apsw.CorruptError as error:
         raise StoreDamagedError(str(path), str(error)) from error
     except (apsw.Error, OSError) as error:
         raise StoreUnusableError(str(path), _reason(error)) from error
@@ -75,7 +87,7 @@ def sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
-def wait_for_writers(
+def _wait_for_others(
     connection: apsw.Connection, *, wait_s: int, notice: Notice, name: str
 ) -> None:
     """Have a connection wait while another process writes, and say so when it takes long."""

@@ -133,6 +133,7 @@ class SqliteWriting(SqliteReading):
 
     def append(self, leaves: Sequence[NewLeaf]) -> int:
         """Append leaves and give the number of the first."""
+        assert not any(b"\n" in leaf.data for leaf in leaves), "leaves of a row are split at LF"
         keys = [leaf.key for leaf in leaves]
         unknown = [key for key in keys if key not in self._absent]
         if len(set(keys)) < len(keys) or (unknown and self.find(unknown)):

@@ -51,7 +51,7 @@ _NEXT = {
     "batch": "new.first IS NOT coalesce("
     "(SELECT first + count FROM batch ORDER BY first DESC LIMIT 1), 0)",
     "identity": "EXISTS (SELECT 1 FROM identity WHERE key = new.key)",
-    "settled": "new.leaves <= (SELECT max(leaves) FROM settled)",
+    "settled": "new.leaves <= coalesce((SELECT max(leaves) FROM settled), 0)",
     "document": "new.place IS NOT coalesce((SELECT max(place) FROM document), 0) + 1"
     " OR EXISTS (SELECT 1 FROM document WHERE shelf = new.shelf AND key = new.key)",
 }

@@ -14,7 +14,7 @@ from tallystick.stores.errors import (
     StoreUnusableError,
     StoreWriteError,
 )
-from tallystick.stores.sqlite.connect import Notice, connect, sync_folder, wait_for_writers
+from tallystick.stores.sqlite.connect import Notice, connect, sync_folder
 from tallystick.stores.sqlite.rows import SqliteReading, SqliteWriting, Tail
 from tallystick.stores.sqlite.schema import SCHEMA
 
@@ -38,6 +38,8 @@ def create_sqlite_store(path: Path, origin: str) -> None:
         raise StoreUnusableError(str(path), (error.strerror or str(error)).lower()) from error
     try:
         connection = apsw.Connection(str(path))
+        # Now, while nobody else has it open: processes that change the mode at once do not wait.
+        connection.execute("PRAGMA journal_mode = wal")
         connection.execute("PRAGMA synchronous = extra")
         with connection:
             connection.execute(SCHEMA)
@@ -69,13 +71,12 @@ def open_sqlite_store(
         StoreUnusableError: it cannot be opened, or is something else.
         NewerStoreError: a later version wrote it.
         StoreDamagedError: it cannot be read.
+        StoreBusyError: another process had it to itself for too long.
         OldSqliteError: this SQLite is not to be trusted with it.
     """
 
     def open_connection() -> apsw.Connection:
-        connection = connect(path, vfs=vfs)
-        wait_for_writers(connection, wait_s=wait_s, notice=notice, name=str(path.parent))
-        return connection
+        return connect(path, wait_s=wait_s, notice=notice, vfs=vfs)
 
     return SqliteStore(path, open_connection, wait_s)
 
@@ -115,6 +116,12 @@ class SqliteStore:
             connection.execute("COMMIT")
             log.keep_tail()
 
+    def check_file(self) -> Iterator[str]:
+        """Have SQLite check its file; one sentence for each damage."""
+        with self._connection() as connection, self._errors():
+            rows = connection.execute("PRAGMA integrity_check").fetchall()
+        return (f"the database file: {row[0]}" for row in rows if row[0] != "ok")
+
     def close(self) -> None:
         """Let go of the file; what was written stays."""
         while self._idle:
@@ -130,7 +137,10 @@ class SqliteStore:
             if connection.in_transaction:
                 with suppress(apsw.Error):
                     connection.execute("ROLLBACK")
-            self._idle.append(connection)
+            if connection.txn_state() == apsw.SQLITE_TXN_NONE:
+                self._idle.append(connection)
+            else:  # Something read from it is not finished, and would keep it at an old moment.
+                connection.close()
 
     @contextmanager
     def _errors(self) -> Iterator[None]:

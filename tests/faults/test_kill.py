@@ -1,0 +1,96 @@
+"""Killed at any moment, a store keeps what it acknowledged, and goes on with the same history."""
+
+import json
+import os
+import random
+import signal
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tallystick.app.store import init_store, open_store
+from tests.faults.effort import tries
+from tests.faults.forking import Forker, forker
+from tests.faults.promises import Promise, breaches, read_promises
+from tests.faults.workload import ORIGIN
+
+KILLS = tries(20, 500)
+KILLS_A_STORE = 10
+AFTER_US_MAX = 60_000
+MEMORY = Path("/dev/shm")  # noqa: S108 (a file system that forgets, which is all one)
+
+
+@pytest.fixture(scope="module")
+def forks() -> Iterator[Forker]:
+    """Hold the process that forks those to be killed."""
+    with forker() as held:
+        yield held
+
+
+@pytest.fixture(params=["on disk", "in memory"])
+def folder(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
+    """Give a folder on disk, where most moments are in a sync, and one where hardly any is."""
+    if request.param == "on disk":
+        yield tmp_path
+        return
+    if not os.access(MEMORY, os.W_OK):
+        pytest.skip(f"expected a writable file system in memory at {MEMORY}")
+    with tempfile.TemporaryDirectory(dir=MEMORY) as name:
+        yield Path(name)
+
+
+def a_job(folder: Path, name: str, again: list[Any]) -> dict[str, Any]:
+    """Make the job of a process that works on the store of a folder."""
+    return {
+        "do": "work_on",
+        "name": name,
+        "again": again,
+        "store": str(folder / "store"),
+        "promises": str(folder / name),
+        "errors": str(folder / "errors"),
+    }
+
+
+@pytest.mark.parametrize("first", range(0, KILLS, KILLS_A_STORE))
+def test_what_was_acknowledged_outlives_a_kill(forks: Forker, folder: Path, first: int) -> None:
+    """One process or two work on a store and are killed, again and again; nothing is lost.
+
+    What one was not told of before it was killed, the next delivers again.
+    """
+    init_store(folder / "store", ORIGIN)
+    promises: list[Promise] = []
+    again: list[Any] = []
+    for kill in range(first, first + KILLS_A_STORE):
+        chosen = random.Random(kill)  # noqa: S311 (it chooses moments, no secrets)
+        names = [f"work-{kill}-{place}" for place in range(chosen.choice([1, 1, 2]))]
+        after_us = chosen.randrange(AFTER_US_MAX)
+
+        jobs = [a_job(folder, name, again) for name in names]
+
+        ended = forks.kill_after(after_us, jobs)
+
+        seed = f"kill {kill}: {names} killed after {after_us} us, see {folder}"
+        assert ended == [-signal.SIGKILL] * len(names), f"{seed}: {errors(folder)}"
+        again = []
+        for name in names:
+            told = read_promises(folder / name) if (folder / name).exists() else []
+            promises += told
+            again.append([name, batches(name, told)])
+        with open_store(folder / "store") as store:
+            assert breaches(store, promises) == [], seed
+
+
+def batches(name: str, told: list[Promise]) -> int:
+    """Count a process's batches that were acknowledged; the next it may have tried in vain."""
+    leaves = [json.loads(promise.about[1]) for promise in told if promise.word == "leaf"]
+    tried = {leaf["record"]["body"]["batch"] for leaf in leaves}
+    return sum(each.startswith(f"{name}/") for each in tried)
+
+
+def errors(folder: Path) -> str:
+    """Give what processes wrote before they ended by themselves."""
+    path = folder / "errors"
+    return path.read_text(encoding="utf-8") if path.exists() else ""
