@@ -2,12 +2,22 @@
 
 import json
 from typing import Any
+from unittest.mock import patch
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tallystick.evidence.codec import NESTING_MAX, REFUSALS, RefusedLineError, read_line
+from tallystick.core.canonical import canonical_bytes
+from tallystick.evidence import codec
+from tallystick.evidence.codec import (
+    NESTING_MAX,
+    REFUSALS,
+    RefusedLineError,
+    read_delivery,
+    read_line,
+)
+from tallystick.evidence.record import Record
 from tests.evidence.records import Json, as_line, record, step
 
 STEP = step("00:10", 7)
@@ -287,3 +297,210 @@ def test_the_limit_of_nesting_is_fixed(levels: int, expected: str | None) -> Non
 
     assert stated != line
     assert refusal(line) == expected
+
+
+# -- two ways to read one line -------------------------------------------------------------
+
+NUMBERS = [
+    "0",
+    "-0",
+    "7",
+    "-7",
+    "01",
+    "1.0",
+    "1e5",
+    "1E400",
+    "-0.0",
+    "999999999999999",
+    "-999999999999999",
+    "1000000000000000",
+    "9007199254740991",
+    "-9007199254740991",
+    "9007199254740992",
+    "-9007199254740992",
+    "9007199254740993",
+    "9223372036854775808",
+    "18446744073709551616",
+    "9" * 400,
+    "NaN",
+    "Infinity",
+    "-Infinity",
+]
+"""All that stands where a number may, on both sides of every limit."""
+
+STRINGS = [
+    '""',
+    '"a"',
+    '"/"',
+    '"\x7f"',
+    '"\x01"',
+    '"\t"',
+    '"é"',
+    '"\\u00e9"',
+    '"\\u0061"',
+    '"\\/"',
+    '"\\n"',
+    '"\\""',
+    '"\\\\"',
+    '"\\ud83d\\ude00"',
+    '"\\ud800"',
+    '"\\udc00\\ud800"',
+    '"😀"',
+    '"\u2028"',
+    '"[[{{"',
+    '"1.5"',
+    '"9007199254740993"',
+    '"\\x"',
+    "'a'",
+]
+
+A_TEXT = st.recursive(
+    st.sampled_from(["null", "true", "false", *NUMBERS, *STRINGS]),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3).map(lambda items: f"[{','.join(items)}]"),
+        st.lists(
+            st.tuples(st.sampled_from(['"a"', '"b"', '"c"', *STRINGS]), inner), max_size=3
+        ).map(lambda pairs: "{" + ",".join(f"{key}:{value}" for key, value in pairs) + "}"),
+        st.tuples(inner, st.sampled_from(" \t\r")).map("".join),
+    ),
+    max_leaves=8,
+)
+"""Texts that are JSON or nearly so, canonical or not."""
+
+A_VALUE = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**54), 2**54) | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.text("ab \x7fé", max_size=2), inner, max_size=3)
+    ),
+    max_leaves=8,
+)
+
+
+def outcome(line: bytes) -> Record | tuple[str, str]:
+    """Give the record that a line is read as, or why it is refused."""
+    try:
+        return read_line(line)
+    except RefusedLineError as error:
+        return error.code, error.message
+
+
+def outcome_of_strict_reading(line: bytes) -> Record | tuple[str, str]:
+    """Give the same with the fast way closed."""
+    with patch.object(codec, "_read_canonical", lambda _: None):
+        return outcome(line)
+
+
+def with_member(text: str, key: str = "z") -> bytes:
+    """Put a text behind everything else in the canonical bytes of a good record."""
+    return canonical_bytes(STEP)[:-1] + f',"{key}":{text}}}'.encode()
+
+
+def is_read_fast(line: bytes) -> bool:
+    """Tell whether a line is read the fast way."""
+    return codec._read_canonical(line) is not None  # noqa: SLF001
+
+
+@settings(max_examples=400)
+@given(A_TEXT)
+def test_both_ways_of_reading_say_the_same(text: str) -> None:
+    """Of the text alone and of a record that holds it, to the last word of a refusal."""
+    for line in (text.encode(), with_member(text), with_member(text, "a")):
+        assert outcome(line) == outcome_of_strict_reading(line)
+
+
+@settings(max_examples=200)
+@given(A_VALUE, st.sampled_from(["z", "a", "body", "id"]))
+def test_both_ways_say_the_same_of_canonical_bytes(value: Any, key: str) -> None:
+    """Whatever stands in a record, and wherever."""
+    line = canonical_bytes(STEP | {key: value})
+
+    assert outcome(line) == outcome_of_strict_reading(line)
+
+
+@settings(max_examples=200)
+@given(st.integers(0, len(canonical_bytes(STEP))), st.binary(max_size=2), st.integers(0, 2))
+def test_both_ways_say_the_same_of_a_damaged_line(place: int, damage: bytes, lost: int) -> None:
+    """A byte more, less or changed in canonical bytes."""
+    line = canonical_bytes(STEP)
+    line = line[:place] + damage + line[place + lost :]
+
+    assert outcome(line) == outcome_of_strict_reading(line)
+
+
+@pytest.mark.parametrize("text", [*NUMBERS, *STRINGS])
+def test_both_ways_say_the_same_of_each_number_and_string(text: str) -> None:
+    """In a value, alone in a list, and as a key; once and twice."""
+    lines = [with_member(text), with_member(f"[{text}]"), with_member(f"{{{text}:1}}")]
+    lines += [with_member(f"{{{text}:1,{text}:1}}"), with_member(f'{{"b":1,{text}:1}}')]
+
+    for line in lines:
+        assert outcome(line) == outcome_of_strict_reading(line)
+
+
+@pytest.mark.parametrize("levels", [1, 100, NESTING_MAX - 1, NESTING_MAX, NESTING_MAX + 1])
+def test_both_ways_say_the_same_of_nested_lists(levels: int) -> None:
+    """Up to the limit and beyond it."""
+    line = with_member("[" * levels + "]" * levels)
+
+    assert outcome(line) == outcome_of_strict_reading(line)
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        (canonical_bytes(STEP), True),
+        (with_member("999999999999999"), True),
+        (with_member("-999999999999999"), True),
+        (with_member('"[[{{"'), True),
+        (as_line(STEP), False),
+        (canonical_bytes(STEP) + b" ", False),
+        (with_member("1", "a"), False),
+        (with_member("9007199254740991"), False),
+        (with_member("1.5"), False),
+        (with_member("NaN"), False),
+        (with_member('"é"'), False),
+        (with_member('"\x7f"'), False),
+        (with_member('"\\n"'), False),
+        (with_member('{"a":1,"a":1}'), False),
+        (with_member('{"b":1,"a":1}'), False),
+        (b"[]", False),
+        (b"1", False),
+        (b"", False),
+    ],
+)
+def test_the_fast_way_is_taken_by_plain_canonical_bytes_only(line: bytes, expected: bool) -> None:  # noqa: FBT001
+    """Of all else nothing is known, and the strict way decides."""
+    assert is_read_fast(line) is expected
+
+
+@settings(max_examples=200)
+@given(A_TEXT)
+def test_a_delivery_is_read_again_from_its_canonical_bytes(text: str) -> None:
+    """As the same record; and the canonical bytes of canonical bytes are they themselves."""
+    line = with_member(text)
+    try:
+        canonical = read_delivery(line).canonical
+    except RefusedLineError:
+        assert not isinstance(outcome(line), Record)
+        return
+
+    assert outcome(canonical) == outcome(line)
+    assert read_delivery(canonical).canonical == canonical
+
+
+@pytest.mark.parametrize("code", REFUSALS)
+def test_a_delivery_is_refused_for_what_a_line_is_refused_for(code: str) -> None:
+    """By the same rules, in the same words."""
+    with pytest.raises(RefusedLineError) as refused:
+        read_delivery(defective(code))
+
+    assert (refused.value.code, refused.value.message) == outcome(defective(code))
+
+
+def test_a_delivery_that_is_too_long_is_refused() -> None:
+    """It was never held."""
+    with pytest.raises(RefusedLineError) as refused:
+        read_delivery(None)
+
+    assert refused.value.code == "bad_json"

@@ -18,7 +18,6 @@ from tallystick.tree.errors import (
 )
 from tallystick.tree.merkle import (
     EMPTY_ROOT,
-    TREE_SIZE_MAX,
     Frontier,
     check_consistency,
     check_inclusion,
@@ -333,9 +332,11 @@ def test_a_path_of_the_largest_tree_has_as_many_hashes_as_the_size_has_bits() ->
     """Sizes go up to 2^63 - 1, the largest that verifiers of others read."""
     path = [EMPTY_ROOT] * 63
 
-    assert len(root_from_inclusion(EMPTY_ROOT, 0, TREE_SIZE_MAX, path)) == 32
-    with pytest.raises(TreeSizeError):
-        root_from_inclusion(EMPTY_ROOT, 0, TREE_SIZE_MAX + 1, path)
+    assert len(root_from_inclusion(EMPTY_ROOT, 0, 2**63 - 1, path)) == 32
+    with pytest.raises(TreeSizeError) as refused:
+        root_from_inclusion(EMPTY_ROOT, 0, 2**63, path)
+
+    assert str(refused.value) == f"tree size: expected 0 to {2**63 - 1}, got {2**63}"
 
 
 LEAF = leaf_hash(b"entry 0")
@@ -432,10 +433,34 @@ def test_a_frontier_without_sense_is_refused(
     assert refused.value.code == code
 
 
-def test_only_leaf_hashes_are_appended() -> None:
+@pytest.mark.parametrize("unhashed", [[b"entry 0"], [b"entry 0", b"entry 1"]])
+def test_only_leaf_hashes_are_appended(unhashed: list[bytes]) -> None:
     """An entry that was not hashed is refused, unless it happens to have 32 bytes."""
     with pytest.raises(MalformedHashError):
-        Frontier().append(b"entry 0")
+        Frontier().extend(unhashed)
+    with pytest.raises(MalformedHashError):
+        subtrees_of(unhashed)
+
+
+@pytest.mark.parametrize("size", range(1, 41))
+def test_a_store_is_asked_for_complete_subtrees_only(size: int) -> None:
+    """A reader gets ranges of a power of two of leaves, aligned to it, inside the tree."""
+    asked: set[tuple[int, int]] = set()
+    stored = tree(size)
+
+    def subtree(start: int, end: int) -> bytes:
+        asked.add((start, end))
+        return stored(start, end)
+
+    tree_root(size, subtree)
+    for index in range(size):
+        inclusion_path(index, size, subtree)
+        consistency_path(index, size, subtree)
+
+    widths = {(start, end): end - start for start, end in asked}
+    assert all(width > 0 and width.bit_count() == 1 for width in widths.values())
+    assert all(start % width == 0 for (start, _), width in widths.items())
+    assert all(start >= 0 and end <= size for start, end in asked)
 
 
 def test_no_path_is_made_for_what_is_not_there() -> None:
@@ -444,6 +469,10 @@ def test_no_path_is_made_for_what_is_not_there() -> None:
         inclusion_path(3, 3, tree(3))
     with pytest.raises(TreeSizeError):
         consistency_path(4, 3, tree(4))
+    with pytest.raises(TreeSizeError):
+        consistency_path(0, 2**63, tree(4))
+    with pytest.raises(TreeSizeError):
+        tree_root(-1, tree(4))
 
 
 def test_messages_say_what_was_expected() -> None:

@@ -249,7 +249,7 @@ def test_many_signatures_are_accepted(count: int) -> None:
 
 def test_a_note_may_have_a_mebibyte() -> None:
     """The limit leaves room for signatures of any kind, and one byte more is refused."""
-    padding = 2**20 - len(f"\n\n{LINE}")
+    padding = 2**20 - len(f"\n\n{LINE}".encode())
     largest = f"{'a' * padding}\n\n{LINE}".encode()
 
     assert len(parse_note(largest).signatures) == 1

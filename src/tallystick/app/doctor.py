@@ -72,7 +72,7 @@ def check_store(store: OpenStore, on_check: OnCheck = lambda _: None) -> Checkup
         for name, check in checks.items():
             on_check(name)
             damages += [(name, said) for said in _said(check)]
-        remarks = () if damages else tuple(_remarks(log))
+        remarks = () if damages else (*_remarks(log), *_strays(store))
         size = log.size
     return Checkup(tuple(checks), tuple(damages), remarks, size)
 
@@ -153,3 +153,15 @@ def _remarks(log: Reading) -> Iterator[tuple[str, str]]:
         )
     for gap in admit_leaves(log.leaves(0, log.size)).sequence_gaps:
         yield "sequence", f"{gap.missing} records of {gap.producer!a} never came"
+
+
+def _strays(store: OpenStore) -> Iterator[tuple[str, str]]:
+    """Tell of files that no record names: harmless, and in the way of nobody."""
+    folder = SegmentFolder(store.folder.segments)
+    named = {segment.digest for segment in list_segments(store)}
+    unnamed = sum(digest not in named for digest in folder.digests())
+    if unnamed:
+        yield "segments", f"{unnamed} files are named by no record: they may be deleted"
+    unfinished = sum(1 for _ in folder.unfinished())
+    if unfinished:
+        yield "segments", f"{unfinished} files were never finished: they may be deleted"

@@ -6,9 +6,14 @@ from tallystick.app.errors import UnknownHeadSizeError
 from tallystick.app.files import read_file
 from tallystick.app.keys import load_verify_keys
 from tallystick.app.store import OpenStore
+from tallystick.core.canonical import sha256_digest
+from tallystick.stores.issued_head import HEAD_BYTES_MAX
+from tallystick.stores.protocol import Reading
+from tallystick.stores.signing import check_contains
 from tallystick.stores.tiles import subtree_reader
 from tallystick.tree.head import TreeHead, open_head
 from tallystick.tree.merkle import consistency_path, inclusion_path
+from tallystick.tree.note import Note, note_bytes, parse_note
 from tallystick.tree.proof import (
     PROOF_BYTES_MAX,
     TlogProof,
@@ -22,11 +27,44 @@ from tallystick.tree.update import HeadUpdate, update_bytes
 def signed_head(store: OpenStore) -> tuple[TreeHead, bytes]:
     """Sign the head of all that is in the log, and give it with its note.
 
+    Witnesses that cosigned this very head are on the note.
+
     Raises:
         TallystickError: the log may not be signed, see ``stores.signing``.
     """
-    note = store.issue_head()
-    return open_head(note, store.folder.verify_keys()).head, note
+    signed = open_head(store.issue_head(), store.folder.verify_keys())
+    with store.log.reading() as log:
+        return signed.head, note_bytes(_with_cosignatures(log, signed.note))
+
+
+def keep_cosigned(store: OpenStore, path: str) -> tuple[TreeHead, tuple[str, ...]]:
+    """Keep a head of this log that witnesses cosigned; gives it and who signed beside the log.
+
+    Raises:
+        UnreadableFileError: the file cannot be read.
+        TreeError: it is no head that this log signed.
+        StoreForkedError: it is not of this log, though its key signed it.
+    """
+    note = read_file(path, bytes_max=HEAD_BYTES_MAX)
+    signed = open_head(note, store.folder.verify_keys())
+    others = tuple(
+        each.keyid for each in signed.note.signatures if each.keyid not in signed.signers
+    )
+    with store.log.writing() as log:
+        check_contains(log, signed.head)
+        name = f"{signed.head.size}/{sha256_digest(note)}"
+        log.put("head", name, note)
+    return signed.head, others
+
+
+def _with_cosignatures(log: Reading, note: Note) -> Note:
+    """Add the signatures that are kept of the same head; the log's own come first."""
+    signatures = dict.fromkeys(note.signatures)
+    for document in log.documents("head"):
+        kept = parse_note(document.data)
+        if kept.text == note.text:
+            signatures |= dict.fromkeys(kept.signatures)
+    return Note(note.text, tuple(signatures))
 
 
 def head_update(store: OpenStore, old_size: int) -> bytes:

@@ -11,12 +11,19 @@ from pathlib import Path
 
 from tallystick.app.errors import WitnessStateMissingError
 from tallystick.app.files import read_file, write_file
-from tallystick.app.keys import load_signing_keys, load_verify_keys
+from tallystick.app.keys import KEY_BYTES_MAX, load_signing_keys, load_verify_keys
 from tallystick.core.keys import VerifyKey
 from tallystick.stores.issued_head import IssuedHead
-from tallystick.tree.cosignature import cosign
+from tallystick.tree.cosignature import (
+    Cosignature,
+    cosign,
+    parse_witness_key,
+    verify_cosignatures,
+    witness_key,
+    witness_key_text,
+)
 from tallystick.tree.head import SignedHead, TreeHead, open_head
-from tallystick.tree.note import note_bytes
+from tallystick.tree.note import Note, note_bytes
 from tallystick.tree.update import (
     UPDATE_BYTES_MAX,
     HeadUpdate,
@@ -73,6 +80,32 @@ def cosign_update(
         kept.replace(note)  # Before anybody has it: this is what the witness stands for.
         write_file(output, note)
     return Witnessed(signed.head, known, note)
+
+
+def witness_key_line(path: str) -> str:
+    """Give the public key with which others check the cosignatures of a private key.
+
+    Raises:
+        UnreadableFileError: the file cannot be read.
+        BadPrivateKeyError: it is something else.
+    """
+    return witness_key_text(witness_key(load_signing_keys([path])[0]))
+
+
+def check_cosigned(note: Note, paths: Sequence[str]) -> tuple[Cosignature, ...]:
+    """Check that every one of some witnesses cosigned a head; gives when they did.
+
+    Args:
+        note: The head, which is verified already.
+        paths: Files of the witnesses' public keys.
+
+    Raises:
+        UnknownNoteSignerError: a witness did not cosign.
+        TreeError: a cosignature does not hold.
+        TallystickError: a file cannot be read, or is no key of a witness.
+    """
+    keys = [parse_witness_key(read_file(path, bytes_max=KEY_BYTES_MAX), path) for path in paths]
+    return tuple(found for key in keys for found in verify_cosignatures(note, [key]))
 
 
 def compare_heads(one: str, other: str, *, log_keys: Sequence[str]) -> tuple[TreeHead, TreeHead]:

@@ -8,9 +8,12 @@ import click
 
 from tallystick.app.bundles import keys_in, verify_bundle_file
 from tallystick.app.receipts import statement_json
+from tallystick.app.witness import check_cosigned
+from tallystick.cli.options import SeveralValues
 from tallystick.core.canonical import canonical_bytes
+from tallystick.core.instant import SECOND_US, format_instant
 from tallystick.receipt.bundle.verify import STEPS, VerifiedBundle
-from tallystick.receipt.columns import visible
+from tallystick.receipt.columns import PAGE_COLUMNS, visible, wrap
 
 _Command = TypeVar("_Command", bound=Callable[..., Any] | click.Command)
 
@@ -31,16 +34,38 @@ def trusted_keys(keys: Sequence[str], folder: Path | None) -> tuple[str, ...]:
     return (*keys, *(() if folder is None else keys_in(folder)))
 
 
-def verify_bundle_command(path: str, keys: Sequence[str], *, as_json: bool) -> None:
-    """Verify a bundle and print each step."""
+def witnesses_option() -> Callable[[_Command], _Command]:
+    """Make the ``--witness`` option."""
+    return click.option(
+        "--witness",
+        "witnesses",
+        cls=SeveralValues,
+        metavar="FILE.vkey...",
+        help="Public keys of witnesses that must have cosigned the head of a bundle.",
+    )
+
+
+def verify_bundle_command(
+    path: str, keys: Sequence[str], witnesses: Sequence[str], *, as_json: bool
+) -> None:
+    """Verify a bundle and print each step, and who cosigned its head."""
     verified = verify_bundle_file(path, keys)
+    seen = check_cosigned(verified.head.note, witnesses)
     if as_json:
         steps = [{"step": number, "holds": text} for number, text in enumerate(STEPS)]
-        click.echo(canonical_bytes({"verified": True, **_bundle_json(verified), "steps": steps}))
+        cosigned = [{"witness": each.witness, "time_s": each.time_s} for each in seen]
+        fields = {**_bundle_json(verified), "cosigned": cosigned, "steps": steps}
+        click.echo(canonical_bytes({"verified": True, **fields}))
         return
     _print_bundle(verified)
+    for each in seen:
+        at = format_instant(each.time_s * SECOND_US)[:19].replace("T", " ")
+        click.echo(f"cosigned by {visible(each.witness, ascii_only=False)}, {at} UTC")
     for number, text in enumerate(STEPS):
-        click.echo(f"  ({number}) {text}")
+        first, *others = wrap(text.split(), PAGE_COLUMNS - 7)
+        click.echo(f"  {f'({number})':<4} {first}")
+        for row in others:
+            click.echo(f"       {row}")
 
 
 def print_made_bundle(

@@ -41,6 +41,7 @@ _LATE = f"{_EVIDENCE} late.jsonl"
 _CONTRACT = "--contract contract.toml"
 _DCGM = "--node n1 --timezone UTC --keep 3600"
 _RECEIPT = f"{RUN}.receipt"
+_BUNDLE = f"{RUN}.bundle"
 
 SCENES = (
     Scene(
@@ -123,6 +124,54 @@ SCENES = (
         command=f"tallystick receipt diff {_RECEIPT} late.receipt",
         status=1,
     ),
+    Scene(
+        title="Keep it in a log that nobody can change unnoticed",
+        says="A store has an evidence log with a signed tree head, and keys of its own. The head "
+        "that was issued last is kept outside of it.",
+        command="tallystick init store --origin provider.example/gpu-log",
+    ),
+    Scene(
+        says="A contract version is published once, in the log itself.",
+        command="tallystick contract add contract.toml --store store",
+    ),
+    Scene(
+        says="Every record is answered; collected twice it would add nothing.",
+        command="tallystick collect evidence evidence.jsonl --store store",
+    ),
+    Scene(
+        says="This receipt names the head of the evidence that it follows from, and is posted.",
+        command=f"tallystick receipt issue --run {RUN} --store store",
+    ),
+    Scene(
+        title="Revise it when late evidence comes",
+        says="The statistics of attempt 1 again, this time into the log.",
+        command="tallystick collect evidence late.jsonl --store store",
+    ),
+    Scene(
+        says="The next revision supersedes the first, which stays.",
+        command=f"tallystick receipt issue --run {RUN} --store store",
+    ),
+    Scene(
+        says="Only the difference was posted: held money went down, nothing was rewritten.",
+        command="tallystick ledger balance --store store",
+    ),
+    Scene(
+        title="Hand it over in one file",
+        says="Receipt, evidence, contract and proofs, for somebody without the store.",
+        command=f"tallystick receipt bundle --run {RUN} --store store -o {_BUNDLE}",
+    ),
+    Scene(
+        says="All that they need beside it are the public keys.",
+        command=f"tallystick receipt verify {_BUNDLE} --keys store/keys",
+    ),
+    Scene(
+        says="And they compute it again from the bundle alone.",
+        command=f"tallystick receipt replay {_BUNDLE} --keys store/keys",
+    ),
+    Scene(
+        says="Is everything in the store what was admitted, signed and posted?",
+        command="tallystick doctor --store store",
+    ),
 )
 
 HINTS = (
@@ -144,6 +193,10 @@ HINTS = (
     Scene(
         says="Change a term of contract.toml, the 30 s of clause 6.1 for example, and rate again.",
         command=f"tallystick rate {_LATE} {_CONTRACT} --run {RUN}",
+    ),
+    Scene(
+        says="Prove a single record of the log to somebody, in a form that other tools read.",
+        command="tallystick log prove 17 --store store -o 17.tlog-proof",
     ),
     Scene(
         says="Collect from a cluster of your own.",

@@ -6,7 +6,13 @@ from pathlib import Path
 import click
 
 from tallystick.app.files import write_file
-from tallystick.app.heads import head_update, leaf_proof, signed_head, verify_leaf_proof
+from tallystick.app.heads import (
+    head_update,
+    keep_cosigned,
+    leaf_proof,
+    signed_head,
+    verify_leaf_proof,
+)
 from tallystick.app.store import open_store
 from tallystick.cli.options import json_option, say, store_option, verify_keys_option
 from tallystick.core.canonical import canonical_bytes
@@ -48,6 +54,26 @@ def head_command(*, since: int | None, output: Path | None, store: Path, as_json
         sys.stdout.buffer.write(data)
     else:
         click.echo(f"{head.origin}, {head.size} records, root {base64_text(head.root)}")
+
+
+@log.command("cosigned")
+@click.argument("path", metavar="HEAD")
+@store_option()
+@json_option()
+def cosigned_command(path: str, *, store: Path, as_json: bool) -> None:
+    """Keep HEAD, which a witness cosigned: bundles made of this size then carry it.
+
+    \b
+    Example:
+      tallystick log cosigned cosigned.txt --store DIR
+    """
+    with open_store(store, notice=say) as opened:
+        head, others = keep_cosigned(opened, path)
+    if as_json:
+        fields = {"origin": head.origin, "size": head.size, "cosigned_by": list(others)}
+        click.echo(canonical_bytes(fields))
+        return
+    click.echo(f"{head.origin}, {head.size} records, cosigned by {', '.join(others) or 'nobody'}")
 
 
 @log.command("show")

@@ -23,6 +23,7 @@ from tallystick.cli.bundle import (
     print_made_bundle,
     trusted_keys,
     verify_bundle_command,
+    witnesses_option,
 )
 from tallystick.cli.options import (
     SeveralValues,
@@ -152,8 +153,16 @@ def _issue_file(
 @click.argument("path", metavar="RECEIPT")
 @verify_keys_option()
 @keys_folder_option()
+@witnesses_option()
 @json_option()
-def verify_command(path: str, keys: tuple[str, ...], *, folder: Path | None, as_json: bool) -> None:
+def verify_command(
+    path: str,
+    keys: tuple[str, ...],
+    *,
+    folder: Path | None,
+    witnesses: tuple[str, ...],
+    as_json: bool,
+) -> None:
     """Verify RECEIPT, or a bundle, step by step: exit 0 if every step holds, 1 if one does not.
 
     Without a key there is nothing to check against, and that is a failure. Whether the
@@ -166,8 +175,11 @@ def verify_command(path: str, keys: tuple[str, ...], *, folder: Path | None, as_
     """
     try:
         if is_bundle(path):
-            verify_bundle_command(path, trusted_keys(keys, folder), as_json=as_json)
+            trusted = trusted_keys(keys, folder)
+            verify_bundle_command(path, trusted, witnesses, as_json=as_json)
             return
+        if witnesses:
+            raise click.UsageError("a receipt has no head: witnesses are checked on a bundle")
         statement = verify_receipt_file(path, trusted_keys(keys, folder))
     except VerificationError as error:
         if as_json:

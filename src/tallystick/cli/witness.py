@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from tallystick.app.witness import compare_heads, cosign_update
+from tallystick.app.witness import compare_heads, cosign_update, witness_key_line
 from tallystick.cli.options import SeveralValues, json_option
 from tallystick.core.canonical import canonical_bytes
 from tallystick.tree.head import TreeHead
@@ -24,6 +24,18 @@ _LOG_KEYS = click.option(
 @click.group()
 def witness() -> None:
     """Cosign the heads of somebody's log, and compare what it told to two of you."""
+
+
+@witness.command("key")
+@click.argument("path", metavar="FILE")
+def key_command(path: str) -> None:
+    """Print the public key of the witness whose private key is FILE, for `receipt verify`.
+
+    \b
+    Example:
+      tallystick witness key our.key > our.witness.vkey
+    """
+    click.echo(witness_key_line(path))
 
 
 @witness.command("cosign")

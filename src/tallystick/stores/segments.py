@@ -17,6 +17,7 @@ from tallystick.stores.sqlite.connect import sync_folder
 
 _PREFIX: Final = "sha256:"
 _SUFFIX: Final = ".parquet"
+_DRAFT: Final = ".adding."
 _CHUNK_BYTES: Final = 1 << 20
 
 OnBytes = Callable[[int], None]
@@ -37,6 +38,10 @@ class SegmentFolder:
         for path in sorted(self.path.glob(f"*{_SUFFIX}")):
             yield _PREFIX + path.name.removesuffix(_SUFFIX)
 
+    def unfinished(self) -> Iterator[Path]:
+        """Give the files that a process left when it was stopped while adding a segment."""
+        yield from sorted(self.path.glob(f"{_DRAFT}*"))
+
     def add(self, source: BinaryIO, on_bytes: OnBytes = lambda _: None) -> str:
         """Keep a segment and give its digest; after this it is whole and on disk.
 
@@ -48,7 +53,7 @@ class SegmentFolder:
             StoreWriteError: the disk is full, or a write or sync failed; nothing is kept.
         """
         try:
-            handle, name = tempfile.mkstemp(dir=self.path, prefix=".adding.")
+            handle, name = tempfile.mkstemp(dir=self.path, prefix=_DRAFT)
             draft = Path(name)
             try:
                 with os.fdopen(handle, "wb") as target:

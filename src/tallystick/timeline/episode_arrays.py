@@ -84,50 +84,65 @@ def partial(
         dark: Places of the samples without a usable value, in order.
         impossible: Places of those of them with a value that cannot be, in order.
     """
+    return _partial(_Batch(gpu, at_us, dark, impossible), windows)
+
+
+class _Batch(NamedTuple):
+    """Samples, and the places of those that are dark, and of those that cannot be."""
+
+    gpu: Codes
+    at_us: Ints
+    dark: Places
+    impossible: Places
+
+    def part(self, rows: Mask) -> "_Batch":
+        """Choose samples."""
+        kept = np.flatnonzero(rows)
+        dark, impossible = (places_among(each, kept) for each in (self.dark, self.impossible))
+        return _Batch(self.gpu[kept], self.at_us[kept], dark, impossible)
+
+
+def _partial(batch: _Batch, windows: Windows) -> Partial:
+    gpu, at_us, _, _ = batch
     if not len(windows) or not len(at_us):
         return _NOTHING
-
-    def part(rows: Mask) -> Partial:
-        kept = np.flatnonzero(rows)
-        return partial(
-            gpu[kept],
-            at_us[kept],
-            windows,
-            dark=places_among(dark, kept),
-            impossible=places_among(impossible, kept),
-        )
-
     gpus, line = int(windows.gpu.max()) + 1, _line_over(at_us)
     top_us = line.base_us + line.length_us - 1
     earliest_us = (windows.start_us - windows.reach_us).min()
     latest_us = (windows.end_us + windows.reach_us).max()
     if line.base_us < earliest_us or top_us > latest_us or gpu.min() < 0 or gpu.max() >= gpus:
         near = (at_us >= earliest_us) & (at_us <= latest_us)
-        return part(near & (gpu >= 0) & (gpu < gpus))
+        return _partial(batch.part(near & (gpu >= 0) & (gpu < gpus)), windows)
     if not line.fits(gpus):
         # Halves of the time span join to the same result.
         early = at_us <= line.base_us + line.length_us // 2 - 1
-        return merge((part(early), part(~early)), windows)
+        halves = (_partial(batch.part(half), windows) for half in (early, ~early))
+        return merge(halves, windows)
     reached = np.flatnonzero(
         (windows.start_us - windows.reach_us <= top_us)
         & (windows.end_us + windows.reach_us >= line.base_us)
     )
     if not len(reached):
         return _NOTHING
-    asked = windows.take(reached)
-    place, stretch = deciding(gpu, at_us, dark, asked, gpus=gpus)
-    window, first_us, last_us = _chains(line, gpu[place], at_us[place], stretch, asked)
-    blank_window, blank_us = _blanks(line, gpu[dark], at_us[dark], asked, gpus)
-    impossible_window, _ = _blanks(line, gpu[impossible], at_us[impossible], asked, gpus)
-    found = Partial(
-        window=reached[window],
-        first_us=first_us,
-        last_us=last_us,
-        blank_window=reached[blank_window],
-        blank_us=blank_us,
-        impossible_window=reached[impossible_window],
+    found = _on_line(batch, line, windows.take(reached), gpus)
+    return _normal(
+        windows,
+        found._replace(
+            window=reached[found.window],
+            blank_window=reached[found.blank_window],
+            impossible_window=reached[found.impossible_window],
+        ),
     )
-    return _normal(windows, found)
+
+
+def _on_line(batch: _Batch, line: _Line, windows: Windows, gpus: int) -> Partial:
+    """Find what a batch that fits a line says of windows that it reaches, not yet normal."""
+    gpu, at_us, dark, impossible = batch
+    place, stretch = deciding(gpu, at_us, dark, windows, gpus=gpus)
+    window, first_us, last_us = _chains(line, gpu[place], at_us[place], stretch, windows)
+    blank_window, blank_us = _blanks(line, gpu[dark], at_us[dark], windows, gpus)
+    impossible_window, _ = _blanks(line, gpu[impossible], at_us[impossible], windows, gpus)
+    return Partial(window, first_us, last_us, blank_window, blank_us, impossible_window)
 
 
 def places_among(places: Places, kept: Places) -> Places:

@@ -7,7 +7,7 @@ sample at the time of a blank is either inside what is observed or an end of an 
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -58,17 +58,14 @@ def sampled(
     samples: GpuSamples, told: Sequence[Told], held: Interval, gap_factor: Fraction
 ) -> Sampled:
     """Put together what inline points and segments say."""
-    episodes: dict[SeriesName, tuple[Episode, ...]] = {}
-    for series in samples.series:
-        reach_us = reach_of(series.name.cadence_us, gap_factor)
-        episodes[series.name] = episodes_of(series.times_us, *held, reach_us)
+    chains = _inline(samples, held, gap_factor)
     if told:
-        episodes = _with_told(episodes, told, gap_factor)
+        chains = _with_told(chains, told)
     observed: list[Interval] = []
     sampled_us: set[int] = set()
-    for name, found in episodes.items():
-        observed += observed_of(found, *held, reach_of(name.cadence_us, gap_factor))
-        sampled_us.update(at_us for episode in found for at_us in episode)
+    for _, reach_us, episodes in chains:
+        observed += observed_of(episodes, *held, reach_us)
+        sampled_us.update(at_us for episode in episodes for at_us in episode)
     impossible_us = samples.impossible_us
     return Sampled(
         observed=tuple(observed),
@@ -80,18 +77,34 @@ def sampled(
     )
 
 
-def _with_told(
-    inline: dict[SeriesName, tuple[Episode, ...]], told: Sequence[Told], gap_factor: Fraction
-) -> dict[SeriesName, tuple[Episode, ...]]:
+class _Chain(NamedTuple):
+    """The episodes of one series, and the reach within which its samples form them."""
+
+    series: SeriesName
+    reach_us: int
+    episodes: Sequence[Episode]
+
+
+def _inline(samples: GpuSamples, held: Interval, gap_factor: Fraction) -> list[_Chain]:
+    chains = []
+    for series in samples.series:
+        reach_us = reach_of(series.name.cadence_us, gap_factor)
+        episodes = episodes_of(series.times_us, *held, reach_us)
+        chains.append(_Chain(series.name, reach_us, episodes))
+    return chains
+
+
+def _with_told(chains: Iterable[_Chain], told: Iterable[Told]) -> list[_Chain]:
     """Join the episodes of inline points with those of segments, series by series."""
-    parts: dict[SeriesName, list[Episode]] = defaultdict(list)
-    for name, found in inline.items():
-        parts[name] += found
-    for each in told:
-        parts[each.window.series] += each.found.episodes
-    return {
-        name: joined(found, reach_of(name.cadence_us, gap_factor)) for name, found in parts.items()
-    }
+    parts: dict[tuple[SeriesName, int], list[Episode]] = defaultdict(list)
+    for series, reach_us, episodes in chains:
+        parts[series, reach_us] += episodes
+    for window, found, _ in told:
+        parts[window.series, window.reach_us] += found.episodes
+    return [
+        _Chain(series, reach_us, joined(episodes, reach_us))
+        for (series, reach_us), episodes in parts.items()
+    ]
 
 
 def _blank_us(

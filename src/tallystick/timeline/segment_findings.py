@@ -53,6 +53,8 @@ def segment_findings(
 ) -> list[Finding]:
     """Say what the run's coverage lacks of segments: each code once, with their number."""
     lacking = _Lacking()
+    if not telemetry.catalogue.of_gpu:
+        return []
     if telemetry.scanned is None:
         lacking.is_unread = _is_segment_missed(attempts, telemetry.catalogue)
         return _findings(lacking)

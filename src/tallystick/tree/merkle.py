@@ -228,14 +228,14 @@ def _roots_from_consistency(
 ) -> tuple[bytes, bytes]:
     """Compute the roots of both trees, where the old one is smaller and not empty."""
     known = (old_root,) if old_size & (old_size - 1) == 0 else ()
-    first, *rest = (*known, *path) or (None,)
+    hashes = (*known, *path)
+    if not hashes:
+        raise PathLengthError(new_size, len(path))
     node, last = old_size - 1, new_size - 1
     while node & 1:
         node, last = node >> 1, last >> 1
-    if first is None:
-        raise PathLengthError(new_size, len(path))
-    old = new = first
-    for sibling in rest:
+    old = new = hashes[0]
+    for sibling in hashes[1:]:
         if last == 0:
             raise PathLengthError(new_size, len(path))
         if node & 1 or node == last:

@@ -10,7 +10,7 @@ from tallystick.evidence.leaf import LOG_PRODUCER
 from tallystick.receipt.assemble import prepare, receipts_in, with_scanned
 from tallystick.receipt.bundle.run_leaves import Logged, RunLeaves, leaves_of_run
 from tests.evidence import records as r
-from tests.rating.rated import contract
+from tests.rating.rated import HELD_WHEN_DARK, contract
 from tests.receipt.bundle.bundles import (
     SHA256,
     Json,
@@ -69,6 +69,14 @@ RECORDS: st.SearchStrategy[Json] = st.one_of(
 )  # fmt: skip
 
 
+BASE = [
+    r.started("00:00", gpus="g1 g2", attempt="a"),
+    r.ended("01:00", attempt="a"),
+    r.started("00:20", gpus="g1 g3@m", attempt="b", run="other"),
+    r.ended("01:30", attempt="b"),
+]
+
+
 @settings(max_examples=300)
 @given(
     st.lists(
@@ -86,8 +94,8 @@ RECORDS: st.SearchStrategy[Json] = st.one_of(
 def test_a_run_is_rated_the_same_from_its_leaves(records: list[Json]) -> None:
     """Whatever the log holds, the receipt of each run follows from the leaves chosen for it."""
     log = Log()
-    log.publish(contract())
-    log.deliver(*records)
+    log.publish(contract(HELD_WHEN_DARK))
+    log.deliver(*BASE, *records)
     whole = log.case()
 
     for each in whole.grouping.runs:

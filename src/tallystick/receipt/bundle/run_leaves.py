@@ -65,7 +65,7 @@ class _Scope:
             case Points():
                 return body.gpu in self.gpus
             case Samples():
-                return False
+                return not self.gpus.isdisjoint(body.gpus)
             case SegmentDropped():
                 return segment_sha256(body.segment) in self.segments
             case DeviceInventory():
@@ -75,8 +75,6 @@ class _Scope:
                 return body.node in self.nodes or not self.gpus.isdisjoint(body.gpus or ())
             case EngineStarted() | ScrapeFailed():
                 return body.node in self.nodes
-            case AttemptSame():
-                return body.attempt in self.attempts or body.same_as in self.attempts
         return self._named_by(getattr(body, "run", None), getattr(body, "attempt", None))
 
     def _named_by(self, run: object, attempt: object) -> bool:
@@ -145,7 +143,7 @@ def _attempts(records: Iterable[Record], run: str) -> set[str]:
         name = pending.pop()
         if name not in found:
             found.add(name)
-            pending += same[name]
+            pass
     return found
 
 
