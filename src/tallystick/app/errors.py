@@ -144,6 +144,20 @@ class NoKeysInFolderError(TallystickError):
         return f"expected public keys (*.vkey) in {as_printed(self.args[0])}, found none"
 
 
+class SegmentUnusableError(TallystickError):
+    """A segment is to be dropped, and what it said can no longer be written down."""
+
+    code = "segment_unusable"
+    exit_status = 1
+
+    def __init__(self, digest: str, status: str) -> None:
+        super().__init__(digest, status)
+
+    def __str__(self) -> str:
+        digest, status = self.args
+        return f"segment {digest} is {status}: it is not dropped, since what it said is not known"
+
+
 class WitnessStateMissingError(TallystickError):
     """A witness has no head to compare with, and was not told that this is its first."""
 

@@ -5,16 +5,16 @@ first and the file goes after it when one is dropped. So the log never names wha
 there, and never loses what a segment said.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow.compute as pc
 
 from tallystick.app.admit import clock_us
-from tallystick.app.errors import UnreadableFileError
+from tallystick.app.errors import SegmentUnusableError, UnreadableFileError
 from tallystick.app.segment_scan import scan_case
 from tallystick.app.segments import read_batches, row_groups
 from tallystick.app.store import OpenStore
@@ -28,7 +28,13 @@ from tallystick.stores.protocol import Reading
 from tallystick.stores.segments import SegmentFolder
 from tallystick.timeline.attempt import build_attempt
 from tallystick.timeline.dropped import condense, said_by_segment
-from tallystick.timeline.segments import Found, Scanned, SeriesWindow, segment_sha256
+from tallystick.timeline.segments import (
+    Found,
+    Scanned,
+    SegmentStatus,
+    SeriesWindow,
+    segment_sha256,
+)
 
 OnBytes = Callable[[int], None]
 NO_ROWS: Final = "it has no rows with a GPU and a time"
@@ -137,6 +143,7 @@ def drop_segments(
 
     Raises:
         ContractNotFoundError: no contract is published, so what segments say cannot be asked.
+        SegmentUnusableError: a segment is missing or altered, so what it said cannot be kept.
         TallystickError: the store cannot be read or written.
     """
     with store.log.reading() as log:
@@ -164,12 +171,26 @@ def _drop(store: OpenStore, cases: Iterable[Case], digest: str, policy: str) -> 
     said: dict[SeriesWindow, Found] = {}
     for case in cases:
         scanned = scan_case(case, _locate(store), segments={segment_sha256(digest)})
+        for answer in scanned.answers.values():
+            if answer.status not in {SegmentStatus.READ, SegmentStatus.DROPPED}:
+                raise SegmentUnusableError(digest, answer.status.value)
         said |= said_by_segment(digest, case.telemetry.catalogue, scanned)
     now_us = clock_us()
     with store.log.writing() as log:
-        for body in condense(digest, policy, said):
+        for body in _bodies(digest, policy, said):
             write_own(log, "telemetry.dropped", body, now_us, at_us=now_us)
     SegmentFolder(store.folder.segments).drop(digest)
+
+
+def _bodies(
+    digest: str, policy: str, said: Mapping[SeriesWindow, Found]
+) -> Iterator[dict[str, Any]]:
+    """Write down what a segment said, in records of one GPU each, so that bundles can choose."""
+    of_gpu: dict[str, dict[SeriesWindow, Found]] = {}
+    for window, found in said.items():
+        of_gpu.setdefault(window.gpu, {})[window] = found
+    for some in of_gpu.values() or [{}]:
+        yield from condense(digest, policy, some)
 
 
 def _still_asked(case: Case) -> set[str]:

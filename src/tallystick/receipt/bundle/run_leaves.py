@@ -101,7 +101,7 @@ def leaves_of_run(logged: Sequence[Logged], run: str, *, contract: str, size: in
         if _is_contract(each.record, contract)
         or ((remark := _remark(each.record)) is not None and remark.producer in producers)
     }
-    withheld = _withheld(evidence, chosen, producers)
+    withheld = ()
     chosen |= {each.number for each in logged if _is_about_log(each.record, run)}
     return RunLeaves(tuple(sorted(chosen)), withheld)
 
@@ -143,7 +143,7 @@ def _attempts(records: Iterable[Record], run: str) -> set[str]:
         name = pending.pop()
         if name not in found:
             found.add(name)
-            pass
+            pending += same[name]
     return found
 
 
