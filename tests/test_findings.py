@@ -11,7 +11,8 @@ import pytest
 from tallystick.contract.parse import parse_contract
 from tallystick.contract.versions import ContractVersions
 from tallystick.evidence.admission import admit
-from tallystick.receipt.assemble import receipts_of
+from tallystick.receipt.assemble import asked_of, prepare, receipts_in, receipts_of, with_scanned
+from tallystick.timeline.segments import Answer, Scanned, SegmentStatus
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tools"))
@@ -208,9 +209,16 @@ def encoded(records: Iterable[dict[str, Any]]) -> list[bytes]:
     return [json.dumps(each).encode() for each in records]
 
 
+OF_SEGMENTS = {
+    "segment_missing": SegmentStatus.MISSING,
+    "segment_altered": SegmentStatus.ALTERED,
+    "segment_dropped": SegmentStatus.DROPPED,
+}
+
+
 def test_every_code_of_rate_is_provoked_here() -> None:
     """No finding code of lines or receipts is without its smallest input."""
-    assert set(ON_A_RECEIPT) == set(finding_codes.RECEIPTS)
+    assert set(ON_A_RECEIPT) | set(OF_SEGMENTS) == set(finding_codes.RECEIPTS)
     assert set(OF_RECORDS) | set(OF_LINES) == set(finding_codes.LINES)
 
 
@@ -223,6 +231,19 @@ def test_a_plain_run_has_no_finding() -> None:
 def test_a_receipt_carries_its_finding(code: str) -> None:
     """The smallest evidence for a code gives that code on the receipt, once, and no other."""
     assert rate(encoded(ON_A_RECEIPT[code])) == ([code], [])
+
+
+@pytest.mark.parametrize("code", OF_SEGMENTS)
+def test_a_receipt_tells_what_became_of_a_segment(code: str) -> None:
+    """A segment that a store was asked for and could not give is a finding, once."""
+    evidence = admit([encoded(ON_A_RECEIPT["segment_not_read"])])
+    case = prepare(evidence, ContractVersions((parse_contract(CONTRACT),)))
+    answer = Answer(OF_SEGMENTS[code], {})
+    scanned = Scanned({asked.segment.digest: answer for asked in asked_of(case)})
+
+    (predicate,) = receipts_in(with_scanned(case, scanned)).predicates
+
+    assert [each["code"] for each in predicate["findings"]] == [code]
 
 
 @pytest.mark.parametrize("code", OF_RECORDS)

@@ -12,7 +12,6 @@ LINES = {
     "bad_time": "A string that should be a time has another form, or does not exist.",
     "bad_body": "A body lacks a field, or has one of another type or word.",
     "time_missing": "`at` is null although the kind gives it a meaning.",
-    "reserved_producer": "A delivery to a store names the log itself as its producer.",
     "record_conflict": "A producer used one id for two contents; the first stays.",
     "alias_conflict": "`attempt.same` records name two targets or go round in a circle.",
     "unknown_attempt": "Records name an attempt that was never started or linked.",
@@ -45,7 +44,8 @@ RECEIPTS = {
     "unpaired_resume": "The attempt resumed without having been suspended.",
 }
 
-POSTING = {
+STORES = {
+    "reserved_producer": "A delivery to a store names the log itself as its producer.",
     "held_without_price": "A held line has no price, so the ledger posts nothing for it.",
 }
 
@@ -92,6 +92,6 @@ COLLECTORS = {
 SECTIONS = (
     ("Findings about lines of evidence", "Outer `findings` of `rate`; rules 3, 4, 9.", LINES),
     ("Findings on a receipt", "`findings` of the predicate; rules 10 to 64.", RECEIPTS),
-    ("Findings of posting", "Told when a store issues a receipt; not on it.", POSTING),
+    ("Findings of a store", "Told when it admits a record or issues a receipt.", STORES),
     ("Findings of collectors", "Lines on standard error; rules r1 to r37.", COLLECTORS),
 )
