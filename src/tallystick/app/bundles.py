@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Final
 
 from tallystick.app.cycles import no_cycle_collection
-from tallystick.app.errors import NoKeysInFolderError, UnreadableFileError
 from tallystick.app.files import read_file
 from tallystick.app.keys import load_verify_keys
 from tallystick.receipt.assemble import asked_of
@@ -64,22 +63,6 @@ def replay_verified(verified: VerifiedBundle) -> Replay:
 
         with _segment_files(verified) as files:
             return replay_bundle(verified, scan_case(case, files.get, run=run, checked=files))
-
-
-def keys_in(folder: Path) -> tuple[str, ...]:
-    """Name every file of a public key in a folder: the keys that somebody trusts.
-
-    Raises:
-        NoKeysInFolderError: there is none.
-        UnreadableFileError: the folder cannot be read.
-    """
-    try:
-        paths = sorted(str(path) for path in folder.iterdir() if path.suffix == ".vkey")
-    except OSError as error:
-        raise UnreadableFileError(str(folder), (error.strerror or str(error)).lower()) from error
-    if not paths:
-        raise NoKeysInFolderError(str(folder))
-    return tuple(paths)
 
 
 def _read(path: str) -> bytes:

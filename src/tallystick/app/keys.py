@@ -7,7 +7,7 @@ from typing import Final
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from tallystick.app.errors import UnwritableFileError
+from tallystick.app.errors import NoKeysInFolderError, UnreadableFileError, UnwritableFileError
 from tallystick.app.files import create_file, read_file
 from tallystick.core.keys import (
     SigningKey,
@@ -72,6 +72,22 @@ def load_verify_keys(paths: Iterable[str]) -> tuple[VerifyKey, ...]:
         BadPublicKeyError: a file holds something else.
     """
     return tuple(parse_public_key(_read(path), path) for path in paths)
+
+
+def keys_in(folder: Path) -> tuple[str, ...]:
+    """Name every file of a public key in a folder: the keys that somebody trusts.
+
+    Raises:
+        NoKeysInFolderError: there is none.
+        UnreadableFileError: the folder cannot be read.
+    """
+    try:
+        paths = sorted(str(path) for path in folder.iterdir() if path.suffix == ".vkey")
+    except OSError as error:
+        raise UnreadableFileError(str(folder), (error.strerror or str(error)).lower()) from error
+    if not paths:
+        raise NoKeysInFolderError(str(folder))
+    return tuple(paths)
 
 
 def _read(path: str) -> bytes:

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from tallystick.app.errors import BadSettingsError, UnreadableFileError
 from tallystick.app.files import read_file, write_file
-from tallystick.app.keys import load_signing_keys, load_verify_keys, new_key
+from tallystick.app.keys import keys_in, load_signing_keys, load_verify_keys, new_key
 from tallystick.core.keys import SigningKey, VerifyKey, check_key_name
 from tallystick.stores.errors import StoreExistsError, StoreNotFoundError, StoreUnusableError
 from tallystick.stores.issued_head import IssuedHead
@@ -66,10 +66,11 @@ class StoreFolder:
         """Read every public key that is kept with the store, those no longer in use too.
 
         Raises:
+            NoKeysInFolderError: there is none.
             UnreadableFileError: one cannot be read.
             BadPublicKeyError: one is something else.
         """
-        return load_verify_keys(str(path) for path in sorted(self.keys.glob("*.vkey")))
+        return load_verify_keys(keys_in(self.keys))
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,8 @@ from typing import Any, TypeVar
 
 import click
 
-from tallystick.app.bundles import keys_in, verify_bundle_file
+from tallystick.app.bundles import verify_bundle_file
+from tallystick.app.keys import keys_in
 from tallystick.app.receipts import statement_json
 from tallystick.app.witness import check_cosigned
 from tallystick.cli.options import SeveralValues
