@@ -1,7 +1,6 @@
 """The last issued head: kept apart, replaced whole, never made anew, by one at a time."""
 
 import errno
-import fcntl
 import os
 import stat
 from pathlib import Path
@@ -11,6 +10,7 @@ import pytest
 from tallystick.stores.errors import HeadMissingError, StoreExistsError, StoreUnusableError
 from tallystick.stores.issued_head import HEAD_BYTES_MAX, IssuedHead
 from tests.app.privileges import as_nobody
+from tests.stores.writers import is_locked
 
 
 @pytest.fixture
@@ -19,18 +19,6 @@ def issued(tmp_path: Path) -> IssuedHead:
     head = IssuedHead(tmp_path / "store.head")
     head.create(b"first")
     return head
-
-
-def is_locked(head: IssuedHead) -> bool:
-    """Tell whether somebody issues a head now."""
-    handle = os.open(f"{head.path}.lock", os.O_RDWR)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(handle)
-    return False
 
 
 def test_the_first_head_is_kept(issued: IssuedHead) -> None:
@@ -124,6 +112,25 @@ def test_a_head_that_cannot_be_written_leaves_the_one_before(
     assert refused.value.args == (str(issued.path), "input/output error")
     assert issued.read() == b"first"
     assert not issued.path.with_name("store.head.new").exists()
+
+
+def test_a_head_whose_folder_cannot_be_synced_is_not_known_to_be_kept(
+    issued: IssuedHead, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It took its place, and may be gone after a power loss: nobody is to be given it."""
+    calls = iter([None, OSError(errno.EIO, "Input/output error")])
+
+    def fail_second(_: int) -> None:
+        error = next(calls)
+        if error is not None:
+            raise error
+
+    with issued.locked(), monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", fail_second)
+        with pytest.raises(StoreUnusableError):
+            issued.replace(b"second")
+
+    assert issued.read() == b"second"
 
 
 def test_one_issues_at_a_time(issued: IssuedHead) -> None:

@@ -43,7 +43,7 @@ from tallystick.tree.merkle import (
 )
 from tallystick.tree.note import add_signature, note_bytes, parse_note
 from tests.stores.samples import LOG, ORIGIN, append, content_now, leaf, leaves
-from tests.stores.writers import Task, write_at_once
+from tests.stores.writers import Task, is_locked, write_at_once
 from tests.tree.trees import NEXT, OTHER, WITNESS
 
 TRUSTED = [LOG.verify_key]
@@ -166,6 +166,49 @@ def test_a_witnessed_head_may_be_brought_back(store: MemoryStore, issued: Issued
 
     assert again == witnessed
     assert list(kept_heads(store).values()) == [note]
+
+
+def test_an_older_head_of_the_log_may_be_brought_back(
+    store: MemoryStore, issued: IssuedHead
+) -> None:
+    """What was signed after it is signed again, word for word."""
+    append(store, *leaves(*range(3)))
+    older = issue_head(store, issued, LOG, TRUSTED)
+    append(store, *leaves(*range(3, 600)))
+    newer = issue_head(store, issued, LOG, TRUSTED)
+    issued.path.write_bytes(older)
+
+    again = issue_head(store, issued, LOG, TRUSTED)
+
+    assert again == newer == issued.read()
+    assert list(kept_heads(store).values()) == [older, newer]
+
+
+def test_a_head_is_issued_under_the_lock_of_its_file(
+    store: MemoryStore, issued: IssuedHead
+) -> None:
+    """Two copies of a log may share the file, and have no other lock in common."""
+    locked = []
+
+    class WatchedHead(IssuedHead):
+        """A file that looks at its lock."""
+
+        def read(self) -> bytes:
+            """Look, and read."""
+            locked.append(is_locked(self))
+            return super().read()
+
+        def replace(self, note: bytes) -> None:
+            """Look, and replace."""
+            locked.append(is_locked(self))
+            super().replace(note)
+
+    append(store, leaf(0))
+
+    issue(store, WatchedHead(issued.path))
+
+    assert locked == [True, True]
+    assert not is_locked(issued)
 
 
 # -- what is not signed --------------------------------------------------------------------

@@ -1,5 +1,7 @@
 """Other processes: one that holds the lock of a store, and some that write at once."""
 
+import fcntl
+import os
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -106,3 +108,15 @@ def number_of(task: Task, turn: int, place: int) -> int:
 def _issue(store: Store, issued: IssuedHead, key: SigningKey) -> None:
     note = issue_head(store, issued, key, [key.verify_key])
     assert note.startswith(f"{key.name}\n".encode())
+
+
+def is_locked(head: IssuedHead) -> bool:
+    """Tell whether somebody issues a head now."""
+    handle = os.open(f"{head.path}.lock", os.O_RDWR)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(handle)
+    return False

@@ -4,17 +4,25 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from tallystick.app.cycles import no_cycle_collection
 from tallystick.app.files import read_file
 from tallystick.app.keys import load_verify_keys
 from tallystick.receipt.assemble import asked_of
 from tallystick.receipt.bundle.container import BUNDLE_BYTES_MAX
-from tallystick.receipt.bundle.replay import bundle_case, replay_bundle
-from tallystick.receipt.bundle.verify import VerifiedBundle, verify_bundle
+from tallystick.receipt.bundle.replay import bundle_case, replay_bundle, with_dropped
+from tallystick.receipt.bundle.verify import VerifiedBundle, open_bundle, verify_bundle
 from tallystick.receipt.replay import Replay
 from tallystick.timeline.segments import Scanned
+
+
+class ReplayedBundle(NamedTuple):
+    """Whether a bundle gives its receipt, and for how many segments the log's record stood."""
+
+    replay: Replay
+    recorded: int
+
 
 MAGIC: Final = b"PK\x03\x04"
 
@@ -39,7 +47,7 @@ def verify_bundle_file(path: str, keys: Sequence[str]) -> VerifiedBundle:
         return verify_bundle(_read(path), load_verify_keys(keys))
 
 
-def replay_bundle_file(path: str, keys: Sequence[str]) -> Replay:
+def replay_bundle_file(path: str, keys: Sequence[str]) -> ReplayedBundle:
     """Compute the receipt of a bundle again; its signatures are checked if there are keys.
 
     Raises:
@@ -48,21 +56,23 @@ def replay_bundle_file(path: str, keys: Sequence[str]) -> Replay:
     """
     with no_cycle_collection():
         trusted = load_verify_keys(keys)
-        opened = verify_bundle(_read(path), trusted)
+        opened = verify_bundle(_read(path), trusted) if trusted else open_bundle(_read(path))
     return replay_verified(opened)
 
 
-def replay_verified(verified: VerifiedBundle) -> Replay:
+def replay_verified(verified: VerifiedBundle) -> ReplayedBundle:
     """Compute the receipt of a bundle again, from nothing but the bundle."""
     with no_cycle_collection():
         case = bundle_case(verified)
         run = verified.statement.receipt.run.id
         if not asked_of(case, run):
-            return replay_bundle(verified, Scanned({}))
+            return ReplayedBundle(replay_bundle(verified, Scanned({})), 0)
         from tallystick.app.segment_scan import scan_case  # noqa: PLC0415 (it loads Arrow)
 
         with _segment_files(verified) as files:
-            return replay_bundle(verified, scan_case(case, files.get, run=run, checked=files))
+            scanned = scan_case(case, files.get, run=run, checked=files)
+        answered, given = with_dropped(verified, case, scanned)
+        return ReplayedBundle(replay_bundle(verified, answered), given)
 
 
 def _read(path: str) -> bytes:

@@ -11,9 +11,9 @@ from tallystick.app.heads import signed_head
 from tallystick.app.store import OpenStore
 from tallystick.app.stored_receipts import issued, stored_envelope
 from tallystick.core.keys import SigningKey
+from tallystick.evidence.admission import read_leaf
 from tallystick.evidence.bodies import Samples
-from tallystick.evidence.codec import read_line
-from tallystick.evidence.leaf import leaf_record
+from tallystick.evidence.record import Record
 from tallystick.receipt.bundle.make import BundleParts, make_bundle
 from tallystick.receipt.bundle.run_leaves import Logged, leaves_of_run
 from tallystick.receipt.bundle.verify import VerifiedBundle, verify_bundle
@@ -70,7 +70,7 @@ def bundle_run(
     data = make_bundle(parts, keys or [store.folder.signing_key("receipt")])
     trusted = [*store.folder.verify_keys(), *(key.verify_key for key in keys)]
     verified = verify_bundle(data, list(dict.fromkeys(trusted)))
-    replay = replay_verified(verified)
+    replay = replay_verified(verified).replay
     if replay.difference is not None:
         raise BundleDiffersError(run, replay.difference.path)
     return MadeBundle(data, verified)
@@ -78,7 +78,9 @@ def bundle_run(
 
 def _logged(log: Reading, size: int) -> Iterator[Logged]:
     for number, leaf in enumerate(log.leaves(0, size)):
-        yield Logged(number, read_line(leaf_record(leaf)))
+        record = read_leaf(leaf)
+        if isinstance(record, Record):  # A later version may be stricter than the log was.
+            yield Logged(number, record)
 
 
 def _segments(
@@ -86,7 +88,8 @@ def _segments(
 ) -> dict[str, bytes]:
     """Read the segments that the chosen leaves name, as far as they are still kept."""
     folder = SegmentFolder(store.folder.segments)
-    named = (logged[number].record.body for number in numbers)
+    chosen = set(numbers)
+    named = (each.record.body for each in logged if each.number in chosen)
     wanted = {segment_sha256(body.segment) for body in named if isinstance(body, Samples)}
     return {
         sha256: read_file(str(folder.place(sha256)))

@@ -6,7 +6,7 @@ there, and never loses what a segment said.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -160,6 +160,7 @@ def drop_segments(
     if not is_dry:
         for segment in dropped:
             _drop(store, cases, segment.digest, policy)
+        dropped = tuple(replace(each, is_dropped=True, is_there=False) for each in dropped)
     return Dropping(dropped, kept)
 
 

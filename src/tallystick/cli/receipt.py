@@ -227,7 +227,9 @@ def replay_command(
     """
     trusted = trusted_keys(keys, folder)
     if is_bundle(path):
-        replay = replay_bundle_file(path, trusted)
+        replay, recorded = replay_bundle_file(path, trusted)
+        if recorded:
+            say(f"{recorded} segments were dropped since: the log's record of them was used")
     elif evidence and contracts:
         replay = replay_receipt_file(path, evidence=evidence, contracts=contracts, keys=trusted)
     else:

@@ -97,7 +97,7 @@ def admit_leaves(leaves: Iterable[bytes], withheld: Sequence[Withheld] = ()) -> 
     Raises:
         BadLeafError: one has not the shape of a leaf.
     """
-    return admit_logged(map(_read_leaf, leaves), withheld)
+    return admit_logged(map(read_leaf, leaves), withheld)
 
 
 def admit_logged(
@@ -139,17 +139,22 @@ def admit_logged(
     )
 
 
-def conflict_message(producer: str, record_id: str) -> str:
-    """Say that a record came with other content than the one that stays (rule 3)."""
-    return f"record {quoted(record_id)} of {quoted(producer)} came before with other content"
+def read_leaf(leaf: bytes) -> Record | InputFinding:
+    """Read the record of a leaf, or say why it cannot be read any more.
 
-
-def _read_leaf(leaf: bytes) -> Record | InputFinding:
+    Raises:
+        BadLeafError: it has not the shape of a leaf.
+    """
     line = leaf_record(leaf)
     try:
         return read_line(line)
     except RefusedLineError as error:  # A later version may be stricter than the log was.
         return InputFinding(error.code, error.message, digest=sha256_digest(line))
+
+
+def conflict_message(producer: str, record_id: str) -> str:
+    """Say that a record came with other content than the one that stays (rule 3)."""
+    return f"record {quoted(record_id)} of {quoted(producer)} came before with other content"
 
 
 def _in_order(records: Iterable[Record]) -> tuple[Record, ...]:

@@ -63,16 +63,18 @@ class IssuedHead:
         except OSError as error:
             raise StoreUnusableError(str(self.path), _reason(error)) from error
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX)
+            self._lock(handle)
             yield
         finally:
-            os.close(handle)
+            with suppress(OSError):  # Whatever it says, the handle is gone, and the lock with it.
+                os.close(handle)
 
     def replace(self, note: bytes) -> None:
         """Keep a later head; only within ``locked``. After this it is on disk.
 
         Raises:
-            StoreUnusableError: it cannot be written; the one before it stays.
+            StoreUnusableError: it cannot be written, and the one before it stays; or it was,
+                and whether that is on disk is not known.
         """
         draft = self._beside(".new")
         try:
@@ -86,6 +88,12 @@ class IssuedHead:
         except OSError as error:
             with suppress(OSError):
                 draft.unlink()
+            raise StoreUnusableError(str(self.path), _reason(error)) from error
+
+    def _lock(self, handle: int) -> None:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        except OSError as error:
             raise StoreUnusableError(str(self.path), _reason(error)) from error
 
     def _beside(self, suffix: str) -> Path:

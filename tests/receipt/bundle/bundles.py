@@ -122,7 +122,8 @@ class Log:
         leaves = self.leaves(size)
         records = [record_of(leaf) for leaf in leaves]
         bodies: list[Any] = [each.body for each in records if each.kind == "contract.published"]
-        versions = tuple(parse_contract(body["toml"].encode()) for body in bodies)
+        texts = [body["toml"].encode() for body in bodies if body["contract"] == "acme"]
+        versions = tuple(map(parse_contract, texts))
         return prepare(admit_leaves(leaves), ContractVersions(versions))
 
     def predicate(self, run: str, size: int | None = None) -> Json:

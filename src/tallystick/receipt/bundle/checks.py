@@ -19,7 +19,7 @@ from tallystick.receipt.bundle.names import ALWAYS, CONSISTENCY, is_known, segme
 from tallystick.receipt.errors import VerificationError
 from tallystick.receipt.reader import LogPrefix
 from tallystick.receipt.statement import Statement
-from tallystick.receipt.verify import verify_receipt
+from tallystick.receipt.verify import open_receipt, verify_receipt
 from tallystick.timeline.segments import segment_sha256
 from tallystick.tree.errors import TreeError
 from tallystick.tree.head import TreeHead
@@ -66,14 +66,16 @@ def check_inclusion(leaves: Sequence[BundleLeaf], hashes: Sequence[bytes], head:
         raise UnprovenLeavesError(f"expected root {head.root.hex()}, got {root.hex()}")
 
 
-def check_bundled_receipt(data: bytes, keys: Sequence[VerifyKey], manifest: Manifest) -> Statement:
-    """Verify the receipt, and that it is the one that the manifest names.
+def check_bundled_receipt(
+    data: bytes, keys: Sequence[VerifyKey] | None, manifest: Manifest
+) -> Statement:
+    """Verify the receipt, its signatures if there are keys, and that the manifest names it.
 
     Raises:
         BundledReceiptError: it does not hold, or is another.
     """
     try:
-        statement = verify_receipt(data, keys)
+        statement = open_receipt(data) if keys is None else verify_receipt(data, keys)
     except VerificationError as error:
         raise BundledReceiptError(f"{error.code}: {error}") from error
     found = (statement.receipt.run.id, statement.payload_digest)

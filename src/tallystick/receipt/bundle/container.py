@@ -15,9 +15,19 @@ from typing import Final, NamedTuple
 
 from tallystick.receipt.bundle.errors import MalformedContainerError, OversizedBundleError
 
+
+class Limits(NamedTuple):
+    """How large a bundle may be."""
+
+    bundle_bytes: int
+    member_bytes: int
+    members: int
+
+
 BUNDLE_BYTES_MAX: Final = 1 << 30
 MEMBER_BYTES_MAX: Final = 1 << 29
 MEMBERS_MAX: Final = 10_000
+LIMITS: Final = Limits(BUNDLE_BYTES_MAX, MEMBER_BYTES_MAX, MEMBERS_MAX)
 NAME_BYTES_MAX: Final = 100
 
 _NAME = re.compile(r"[a-z0-9_][a-z0-9._-]*(?:/[a-z0-9_][a-z0-9._-]*)*", re.ASCII)
@@ -40,7 +50,7 @@ class _Entry(NamedTuple):
     start: int
 
 
-def write_container(members: Mapping[str, bytes]) -> bytes:
+def write_container(members: Mapping[str, bytes], limits: Limits = LIMITS) -> bytes:
     """Write the file that has these members.
 
     Raises:
@@ -50,34 +60,36 @@ def write_container(members: Mapping[str, bytes]) -> bytes:
     parts: list[bytes] = []
     entries = []
     place = 0
-    _check_count(len(members))
+    _check(len(members), limits.members, "members")
     for name, data in sorted(members.items()):
-        entry = _Entry(_check_name(name), _check_size(len(data)), zlib.crc32(data), place)
+        _check(len(data), limits.member_bytes, "bytes a member")
+        entry = _Entry(_check_name(name), len(data), zlib.crc32(data), place)
         entries.append(entry)
         parts += (_local(entry), data)
         place += _LOCAL.size + len(name) + len(data)
-        _check_whole(place)
+        _check(place, limits.bundle_bytes, "bytes")
     parts.append(_directory(entries, place))
     written = b"".join(parts)
-    _check_whole(len(written))
+    _check(len(written), limits.bundle_bytes, "bytes")
     return written
 
 
-def read_container(data: bytes) -> dict[str, memoryview]:
+def read_container(data: bytes, limits: Limits = LIMITS) -> dict[str, memoryview]:
     """Give the members of a file, in order of name, as views of its bytes.
 
     Raises:
         OversizedBundleError: there are too many members, or too many bytes.
         MalformedContainerError: a byte is not the one that ``write_container`` would write.
     """
-    _check_whole(len(data))
+    _check(len(data), limits.bundle_bytes, "bytes")
     whole = memoryview(data)
     members: dict[str, memoryview] = {}
     entries: list[_Entry] = []
     place = 0
     while data.startswith(_LOCAL_MARK, place):
-        _check_count(len(entries) + 1)
+        _check(len(entries) + 1, limits.members, "members")
         entry, content = _member(whole, place)
+        _check(entry.size, limits.member_bytes, "bytes a member")
         if entries and entry.name <= entries[-1].name:
             raise MalformedContainerError("expected members in order of name, each once")
         entries.append(entry)
@@ -98,7 +110,7 @@ def _member(whole: memoryview, place: int) -> tuple[_Entry, memoryview]:
         name = _check_name(bytes(whole[start : start + min(name_length, NAME_BYTES_MAX)]).decode())
     except UnicodeDecodeError as error:
         raise MalformedContainerError("expected names in ASCII") from error
-    entry = _Entry(name, _check_size(size), checksum, place)
+    entry = _Entry(name, size, checksum, place)
     content = whole[start + len(name) :][:size]
     if whole[place : start + len(name)] != _local(entry):
         raise MalformedContainerError(f"expected {name} with the one header of a stored member")
@@ -131,17 +143,6 @@ def _check_name(name: str) -> str:
     return name
 
 
-def _check_size(size: int) -> int:
-    if size > MEMBER_BYTES_MAX:
-        raise OversizedBundleError(MEMBER_BYTES_MAX, "bytes a member")
-    return size
-
-
-def _check_count(count: int) -> None:
-    if count > MEMBERS_MAX:
-        raise OversizedBundleError(MEMBERS_MAX, "members")
-
-
-def _check_whole(size: int) -> None:
-    if size > BUNDLE_BYTES_MAX:
-        raise OversizedBundleError(BUNDLE_BYTES_MAX, "bytes")
+def _check(found: int, most: int, what: str) -> None:
+    if found > most:
+        raise OversizedBundleError(most, what)

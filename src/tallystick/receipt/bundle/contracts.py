@@ -55,7 +55,7 @@ def read_contracts(leaves: Iterable[BundleLeaf], receipt: Receipt) -> ContractVe
     try:
         return ContractVersions(chosen)
     except TallystickError as error:
-        raise BundledContractError(str(error)) from error
+        raise BundledContractError(ascii(str(error))[1:-1][:200]) from error
 
 
 def _read_contract(leaf: BundleLeaf) -> Contract:

@@ -15,7 +15,8 @@ from tallystick.receipt.bundle.contents import BundleLeaf
 from tallystick.receipt.bundle.errors import UntrustedHeadError
 from tallystick.receipt.reader import LogPrefix
 from tallystick.tree.errors import TreeError
-from tallystick.tree.head import SignedHead, open_head
+from tallystick.tree.head import SignedHead, open_head, parse_head_text
+from tallystick.tree.note import parse_note
 from tallystick.tree.rotation import Rotation, follow_rotations
 from tallystick.tree.spelling import base64_text
 
@@ -42,25 +43,30 @@ def keys_of_log(leaves: Iterable[BundleLeaf], keys: Sequence[VerifyKey]) -> tupl
         raise UntrustedHeadError(str(error)) from error
 
 
-def check_head(note: bytes, keys: Sequence[VerifyKey], stated: LogPrefix) -> SignedHead:
+def check_head(note: bytes, keys: Sequence[VerifyKey] | None, stated: LogPrefix) -> SignedHead:
     """Give the tree head, if it is signed and the one that the manifest states.
 
     Args:
         note: The signed note.
-        keys: The keys of the log, as ``keys_of_log`` gives them.
+        keys: The keys of the log, as ``keys_of_log`` gives them; None is not to ask who signed.
         stated: What the manifest states.
 
     Raises:
         UntrustedHeadError: it is not.
     """
     try:
-        signed = open_head(note, keys)
+        signed = _unsigned(note) if keys is None else open_head(note, keys)
     except TreeError as error:
         raise UntrustedHeadError(str(error)) from error
     head = signed.head
     if LogPrefix(head.origin, head.size, base64_text(head.root)) != stated:
         raise UntrustedHeadError("expected origin, size and root that the manifest states")
     return signed
+
+
+def _unsigned(note: bytes) -> SignedHead:
+    parsed = parse_note(note)
+    return SignedHead(parse_head_text(parsed.text), parsed, ())
 
 
 def _read_rotation(leaf: BundleLeaf) -> Rotation:

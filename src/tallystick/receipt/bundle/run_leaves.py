@@ -67,7 +67,7 @@ class _Scope:
             case Samples():
                 return not self.gpus.isdisjoint(body.gpus)
             case SegmentDropped():
-                return segment_sha256(body.segment) in self.segments
+                return self._is_dropped(body)
             case DeviceInventory():
                 seen = (device.uuid for device in body.devices)
                 return body.node in self.nodes or not self.gpus.isdisjoint(seen)
@@ -76,6 +76,12 @@ class _Scope:
             case EngineStarted() | ScrapeFailed():
                 return body.node in self.nodes
         return self._named_by(getattr(body, "run", None), getattr(body, "attempt", None))
+
+    def _is_dropped(self, body: SegmentDropped) -> bool:
+        """Tell whether it may answer for a segment of the run; the rest is of other GPUs."""
+        if segment_sha256(body.segment) not in self.segments:
+            return False
+        return not body.windows or any(window.gpu in self.gpus for window in body.windows)
 
     def _named_by(self, run: object, attempt: object) -> bool:
         return run == self.run or (isinstance(attempt, str) and attempt in self.attempts)
@@ -89,7 +95,7 @@ def leaves_of_run(logged: Sequence[Logged], run: str, *, contract: str, size: in
         run: The run.
         contract: The id of the contract that it is rated by.
         size: How many leaves its receipt was computed from; of those after them, only what the
-            log says of its receipts and keys.
+            log says of its receipts, its keys and the samples that were dropped.
     """
     evidence = [each for each in logged if each.number < size]
     scope = _scope([each.record for each in evidence], run)
@@ -101,8 +107,8 @@ def leaves_of_run(logged: Sequence[Logged], run: str, *, contract: str, size: in
         if _is_contract(each.record, contract)
         or ((remark := _remark(each.record)) is not None and remark.producer in producers)
     }
-    withheld = ()
-    chosen |= {each.number for each in logged if _is_about_log(each.record, run)}
+    withheld = _withheld(evidence, chosen, producers)
+    chosen |= {each.number for each in logged if _is_later(each.record, run, scope)}
     return RunLeaves(tuple(sorted(chosen)), withheld)
 
 
@@ -165,9 +171,13 @@ def _is_contract(record: Record, contract: str) -> bool:
     )
 
 
-def _is_about_log(record: Record, run: str) -> bool:
-    """Tell whether the log says of a receipt of the run, or of its own key."""
-    if record.producer != LOG_PRODUCER or not isinstance(record.body, dict):
+def _is_later(record: Record, run: str, scope: _Scope) -> bool:
+    """Tell whether the log says of a receipt of the run, its own key, or samples that went."""
+    if record.producer != LOG_PRODUCER:
+        return False
+    if isinstance(record.body, SegmentDropped):
+        return scope.holds(record)
+    if not isinstance(record.body, dict):
         return False
     is_issue = record.kind == "receipt.issued" and record.body.get("run") == run
     return is_issue or record.kind == "key.rotated"

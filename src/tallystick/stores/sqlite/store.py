@@ -93,7 +93,8 @@ class SqliteStore:
         self._idle = [open_connection()]
         self._tail = Tail()
         self._has_failed = False
-        self.origin = str(self._idle[0].execute("SELECT name FROM origin").get)
+        with self._errors():
+            self.origin = str(self._idle[0].execute("SELECT name FROM origin").get)
 
     @contextmanager
     def reading(self) -> Iterator[SqliteReading]:
@@ -150,7 +151,7 @@ class SqliteStore:
             yield
         except apsw.BusyError as error:
             raise StoreBusyError(folder, self._wait_s) from error
-        except (apsw.FullError, apsw.IOError, apsw.NoMemError) as error:
+        except (apsw.FullError, apsw.IOError, apsw.NoMemError, apsw.ProtocolError) as error:
             self._has_failed = True
             raise StoreWriteError(folder, str(error).lower()) from error
         except (apsw.CorruptError, apsw.NotADBError) as error:
