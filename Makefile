@@ -13,7 +13,7 @@ help:
 	@echo "make test     run the tests"
 	@echo "make check    lint, format, types, import direction, purity, generated docs"
 	@echo "make coverage tell which branches the tests do not reach"
-	@echo "make bench    measure; B=coverage, B=rate or B=start runs one"
+	@echo "make bench    measure; B=NAME runs one: coverage rate start log bundle growth"
 	@echo "make docs     write the generated documents again"
 	@echo "make format   format the code"
 	@echo "make clean    remove the environment and caches"

@@ -1,7 +1,7 @@
 """Run benchmarks and keep their figures.
 
-``python bench/run.py [coverage|rate|start]`` runs one, or all without an argument. Each is a
-script of its own, so that one cannot warm the caches or raise the memory peak of another:
+``python bench/run.py [coverage|rate|start|log|bundle|growth]`` runs one; without an argument all but
+``growth``, which takes minutes and gigabytes. Each is a script of its own, so that one cannot warm the caches or raise the memory peak of another:
 ``bench/NAME.py --out FILE`` prints its figures for people and writes a flat JSON object.
 The objects are merged into ``bench/results.json``; ``bench/RESULTS.md`` is the same as a table.
 """
@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 HERE = Path(__file__).resolve().parent
-NAMES = ("coverage", "rate", "start")
+NAMES = ("coverage", "rate", "start", "log", "bundle")
+SCRIPTS = {name: [f"{name}.py"] for name in NAMES} | {"growth": ["log.py", "--growth", "10000000"]}
 
 Figure = int | float | str
 
@@ -33,6 +34,13 @@ ROWS = (
     Row("coverage_100m_vs_scan", "the same for 100 million samples", "≤ 1.8"),
     Row("coverage_100m_peak_mb", "peak memory of that, MB", "< 600"),
     Row("receipts_per_s", "receipts of 8-GPU, 3-attempt runs per second, one process", "≥ 1000"),
+    Row("admit_1_vs_fdatasync", "admission one by one ÷ appends of the same bytes", "≤ 1.1"),
+    Row("admit_100_vs_fdatasync", "the same in batches of 100", "≤ 3"),
+    Row("admit_1000_vs_fdatasync", "the same in batches of 1,000", "≤ 10"),
+    Row("store_1_vs_fdatasync", "of it the store, leaves read and hashed before", "—"),
+    Row("store_100_vs_fdatasync", "the same in batches of 100", "—"),
+    Row("store_1000_vs_fdatasync", "the same in batches of 1,000", "—"),
+    Row("verify_bundle_10k_ms", "`receipt verify` of 10,000 records, without start-up, ms", "—"),
     Row("rate_cli_ms", "`tallystick rate` on one run, start to finish, ms", "≤ 200"),
 )
 
@@ -45,7 +53,8 @@ def run(name: str) -> dict[str, Figure]:
     """
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "figures.json"
-        subprocess.run([sys.executable, HERE / f"{name}.py", "--out", out], check=True)
+        script, *options = SCRIPTS[name]
+        subprocess.run([sys.executable, HERE / script, *options, "--out", out], check=True)
         figures: dict[str, Figure] = json.loads(out.read_bytes())
     return figures
 
@@ -75,11 +84,11 @@ def table(figures: dict[str, Figure]) -> str:
 def main() -> int:
     """Run what was asked for, merge, and write both files."""
     parser = argparse.ArgumentParser(description="Run benchmarks and keep their figures.")
-    parser.add_argument("names", nargs="*", metavar="NAME", help=" ".join(NAMES))
+    parser.add_argument("names", nargs="*", metavar="NAME", help=" ".join(SCRIPTS))
     names = parser.parse_args().names or NAMES
-    unknown = [name for name in names if name not in NAMES]
+    unknown = [name for name in names if name not in SCRIPTS]
     if unknown:
-        parser.error(f"expected one of {', '.join(NAMES)}, got {unknown[0]}")
+        parser.error(f"expected one of {', '.join(SCRIPTS)}, got {unknown[0]}")
     results = HERE / "results.json"
     figures: dict[str, Figure] = json.loads(results.read_bytes()) if results.exists() else {}
     for name in names:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple
 
+from tallystick.app.cycles import no_cycle_collection
 from tallystick.app.files import read_lines
 from tallystick.collectors.collected import Collected
 from tallystick.core.canonical import canonical_bytes
@@ -96,7 +97,8 @@ def _lines_of(paths: Iterable[str]) -> Iterator[Line]:
 def _admit(store: Store, lines: Iterable[Line], on_batch: OnBatch) -> Admission:
     admission = Admission()
     for batch in _batches(lines):
-        answers = deliver(store, [line.data for line in batch], clock_us)
+        with no_cycle_collection():
+            answers = deliver(store, [line.data for line in batch], clock_us)
         for line, answer in zip(batch, answers, strict=True):
             admission.counts[answer.word] += 1
             if answer.finding is not None:

@@ -5,7 +5,7 @@ leap second, no 24:00, no lower case: such a moment does not exist in the calend
 """
 
 import re
-from datetime import date
+from datetime import UTC, date, datetime
 from functools import lru_cache
 
 from tallystick.core.errors import BadInstantError
@@ -15,10 +15,10 @@ MINUTE_US = 60 * SECOND_US
 HOUR_US = 60 * MINUTE_US
 DAY_US = 24 * HOUR_US
 
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _EPOCH_ORDINAL = date(1970, 1, 1).toordinal()
 _TEXT = re.compile(
-    r"([0-9]{4}-[0-9]{2}-[0-9]{2})T"
-    r"([01][0-9]|2[0-3]):([0-5][0-9]):([0-5][0-9])\.([0-9]{6})Z"
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]\.[0-9]{6}Z"
 )
 _RFC3339 = re.compile(
     r"([0-9]{4}-[0-9]{2}-[0-9]{2}[Tt][0-9]{2}:[0-9]{2}:[0-9]{2})(?:\.([0-9]{1,6}))?"
@@ -26,21 +26,20 @@ _RFC3339 = re.compile(
 )
 
 
+@lru_cache(maxsize=4096)
 def parse_instant(text: str) -> int:
     """Read the one text form of a time.
 
     Raises:
         BadInstantError: the text has another form, or the day does not exist.
     """
-    match = _TEXT.fullmatch(text)
-    if match is None:
+    if _TEXT.fullmatch(text) is None:
         raise BadInstantError(text)
-    day, hour, minute, second, micro = match.groups()
     try:
-        day_us = _day_us(day)
-    except ValueError as error:
+        since = datetime.fromisoformat(text) - _EPOCH
+    except ValueError as error:  # The form is right, so the day is not in the calendar.
         raise BadInstantError(text) from error
-    return day_us + ((int(hour) * 60 + int(minute)) * 60 + int(second)) * SECOND_US + int(micro)
+    return since.days * DAY_US + since.seconds * SECOND_US + since.microseconds
 
 
 def parse_rfc3339(text: str) -> int:
@@ -74,11 +73,6 @@ def format_instant(at_us: int) -> str:
     minute, second = divmod(second, 60)
     hour, minute = divmod(minute, 60)
     return f"{_day_text(day)}T{hour:02}:{minute:02}:{second:02}.{micro:06}Z"
-
-
-@lru_cache(maxsize=4096)
-def _day_us(text: str) -> int:
-    return (date.fromisoformat(text).toordinal() - _EPOCH_ORDINAL) * DAY_US
 
 
 @lru_cache(maxsize=4096)

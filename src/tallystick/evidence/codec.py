@@ -20,6 +20,7 @@ from tallystick.evidence.draft import SCHEMA
 from tallystick.evidence.fields import BadTimeError
 from tallystick.evidence.kinds import KINDS, BadBodyError, read_body
 from tallystick.evidence.record import Record, Unchecked, content_digest
+from tallystick.evidence.wire import read_identity
 
 REFUSALS = (
     "bad_json",
@@ -54,9 +55,10 @@ class RefusedLineError(Exception):
 
 
 class Delivery(NamedTuple):
-    """A line that can be admitted: what it says, and the bytes in which a log keeps it."""
+    """A line that can be admitted: whose record it is, and the bytes in which a log keeps it."""
 
-    envelope: dict[str, Any]
+    producer: str
+    id: str
     canonical: bytes
 
 
@@ -87,9 +89,12 @@ def read_delivery(line: bytes | None) -> Delivery:
     Raises:
         RefusedLineError: the line cannot be admitted, with the first code that applies.
     """
+    identity = None if line is None else read_identity(line)
+    if line is not None and identity is not None:
+        return Delivery(*identity, line)
     envelope = _read_envelope(line)
     _check_record(envelope)
-    return Delivery(envelope, canonical_bytes(envelope))
+    return Delivery(envelope["producer"]["name"], envelope["id"], canonical_bytes(envelope))
 
 
 def _read_envelope(line: bytes | None) -> dict[str, Any]:

@@ -6,6 +6,7 @@ A string that should be a time and is not is ``_BadTime``; anything else that is
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -92,20 +93,38 @@ def instant(value: Any) -> int:
         raise BadTimeError(value) from error
 
 
-def word(*allowed: str) -> Check:
+@dataclass(frozen=True, slots=True)
+class Word:
     """Accept one of some words."""
 
-    def check(value: Any) -> str:
-        if value not in allowed or not isinstance(value, str):
-            raise BadFieldError("one of " + " ".join(allowed))
+    allowed: tuple[str, ...]
+
+    def __call__(self, value: Any) -> str:
+        """Check a value."""
+        if not isinstance(value, str) or value not in self.allowed:
+            raise BadFieldError("one of " + " ".join(self.allowed))
         return value
 
-    return check
+
+def word(*allowed: str) -> Check:
+    """Accept one of some words."""
+    return Word(allowed)
+
+
+@dataclass(frozen=True, slots=True)
+class Nullable:
+    """Accept null beside what ``check`` accepts."""
+
+    check: Check
+
+    def __call__(self, value: Any) -> Any:
+        """Check a value."""
+        return None if value is None else self.check(value)
 
 
 def nullable(check: Check) -> Check:
     """Accept null beside what ``check`` accepts."""
-    return lambda value: None if value is None else check(value)
+    return Nullable(check)
 
 
 def texts(value: Any) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ its leaf, and a leaf can be made around a record, without reading either.
 """
 
 import hashlib
+from functools import lru_cache
 
 from tallystick.core.errors import TallystickError
 from tallystick.core.instant import format_instant
@@ -35,7 +36,13 @@ class BadLeafError(TallystickError):
 
 def leaf_bytes(record: bytes, recorded_us: int) -> bytes:
     """Make a leaf around the canonical bytes of a record."""
-    return b"%b%b%b%b%b" % (_HEAD, record, _MIDDLE, format_instant(recorded_us).encode(), _TAIL)
+    return _HEAD + record + _rest(recorded_us)
+
+
+@lru_cache(maxsize=16)
+def _rest(recorded_us: int) -> bytes:
+    """Give what follows the record: the leaves of a batch share it."""
+    return _MIDDLE + format_instant(recorded_us).encode() + _TAIL
 
 
 def leaf_record(leaf: bytes) -> bytes:

@@ -38,7 +38,7 @@ class Answer(NamedTuple):
 class _Candidate(NamedTuple):
     place: int
     key: bytes
-    delivery: Delivery
+    canonical: bytes
 
 
 def deliver(
@@ -60,20 +60,19 @@ def deliver(
     candidates = []
     for place, line in enumerate(lines):
         try:
-            delivery = _read_foreign(line)
+            producer, record_id, canonical = _read_foreign(line)
         except RefusedLineError as error:
             finding = InputFinding(error.code, error.message, digest=_digest(line))
             answers[place] = Answer("refused", finding=finding)
             continue
-        envelope = delivery.envelope
-        key = identity_key(envelope["producer"]["name"], envelope["id"])
-        candidates.append(_Candidate(place, key, delivery))
+        candidates.append(_Candidate(place, identity_key(producer, record_id), canonical))
     with store.writing() as log:
         now_us = clock_us()
         remarks = [_refused(answer.finding) for answer in answers.values() if answer.finding]
         remarks += _admit(log, candidates, answers, now_us, store.origin)
-        _remark(log, remarks, now_us)
-    return tuple(answers[place] for place in range(len(lines)))
+        if remarks:
+            _remark(log, remarks, now_us)
+    return tuple([answers[place] for place in range(len(lines))])
 
 
 def write_own(
@@ -88,7 +87,7 @@ def write_own(
 
 def _read_foreign(line: bytes | None) -> Delivery:
     delivery = read_delivery(line)
-    if delivery.envelope["producer"]["name"] == LOG_PRODUCER:
+    if delivery.producer == LOG_PRODUCER:
         message = f"expected another producer: {LOG_PRODUCER} is the log itself"
         raise RefusedLineError("reserved_producer", message)
     return delivery
@@ -119,7 +118,7 @@ def _admit(
             again.append(candidate)
         else:
             fresh[candidate.key] = candidate
-    leaves = [_leaf(each.delivery.canonical, each.key, now_us) for each in fresh.values()]
+    leaves = [_leaf(each.canonical, each.key, now_us) for each in fresh.values()]
     number = log.append(leaves) if leaves else log.size
     for candidate in fresh.values():
         answers[candidate.place] = Answer("accepted", number)
@@ -129,7 +128,7 @@ def _admit(
     remarks = []
     for candidate in again:
         leaf = stored[candidate.key]
-        answers[candidate.place], remark = _compare(records[leaf], candidate.delivery, leaf)
+        answers[candidate.place], remark = _compare(records[leaf], candidate.canonical, leaf)
         remarks += remark
     return remarks
 
@@ -152,10 +151,10 @@ def _envelopes(log: Reading, numbers: Iterable[int], origin: str) -> dict[int, d
 
 
 def _compare(
-    first: dict[str, Any], delivery: Delivery, leaf: int
+    first: dict[str, Any], canonical: bytes, leaf: int
 ) -> tuple[Answer, list[tuple[str, dict[str, Any]]]]:
     """Compare a delivery with the record of the same identity."""
-    envelope = delivery.envelope
+    envelope: dict[str, Any] = msgspec.json.decode(canonical)
     producer = envelope["producer"]
     number = {"boot": producer.get("boot"), "seq": producer.get("seq")}
     named = {"producer": producer["name"], "id": envelope["id"], **number}

@@ -9,39 +9,43 @@ yet is computed from the level below.
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
+from tallystick.stores.errors import NoSuchLeafError
 from tallystick.stores.protocol import Reading, Writing
-from tallystick.tree.merkle import SubtreeHash, root_of
+from tallystick.tree.merkle import SubtreeHash, root_of, subtrees_of
 
 TILE_HASHES = 256
 TILE_BITS = 8
-_TILES_CACHED = 1024
+_TILES_CACHED = 512
 
 
 def subtree_reader(log: Reading) -> SubtreeHash:
     """Read complete subtrees of a log; good as long as the reading is."""
 
     @lru_cache(maxsize=_TILES_CACHED)
-    def tile(level: int, place: int) -> tuple[bytes, ...]:
-        return tuple(entries(level, place * TILE_HASHES, (place + 1) * TILE_HASHES))
+    def tile(level: int, first: int, last: int) -> SubtreeHash:
+        """Hold the tree over neighbouring hashes of a level, of one tile at the most."""
+        return subtrees_of(entries(level, first, last))
 
     def entries(level: int, start: int, stop: int) -> Iterable[bytes]:
         if level == 0:
             return log.hashes(start, stop)
-        return (node(level, place) for place in range(start, stop))
+        return [node(level, place) for place in range(start, stop)]
 
     def node(level: int, place: int) -> bytes:
         kept = log.document("node", node_name(level, place))
-        return root_of(tile(level - 1, place)) if kept is None else kept
+        if kept is not None:
+            return kept
+        first = place * TILE_HASHES
+        return tile(level - 1, first, first + TILE_HASHES)(0, TILE_HASHES)
 
     def subtree(start: int, end: int) -> bytes:
-        bits = (end - start).bit_length() - 1
-        level = bits // TILE_BITS
+        if not 0 <= start < end <= log.size:
+            raise NoSuchLeafError(end - 1, log.size)
+        level = ((end - start).bit_length() - 1) // TILE_BITS
         width = 1 << level * TILE_BITS
-        first, last = start // width, end // width
-        place, offset = divmod(first, TILE_HASHES)
-        if (place + 1) * TILE_HASHES * width <= log.size:
-            return root_of(tile(level, place)[offset : offset + last - first])
-        return root_of(entries(level, first, last))
+        first = start // width // TILE_HASHES * TILE_HASHES
+        last = min(first + TILE_HASHES, log.size // width)
+        return tile(level, first, last)(start // width - first, end // width - first)
 
     return subtree
 

@@ -15,6 +15,12 @@ BATCH_LEAVES_MAX = 1024
 BATCH_BYTES_MAX = 1 << 20
 SETTLE_LEAVES = 1 << 15
 
+_STATE = """
+    SELECT
+        coalesce((SELECT first + count FROM batch ORDER BY first DESC LIMIT 1), 0),
+        coalesce((SELECT max(leaves) FROM settled), 0)
+"""
+
 
 @dataclass(slots=True)
 class Tail:
@@ -34,9 +40,8 @@ class SqliteReading:
     def __init__(self, connection: apsw.Connection, tail: Tail) -> None:
         self._connection = connection
         self._tail = tail
-        self._size: int = self._get(
-            "SELECT first + count FROM batch ORDER BY first DESC LIMIT 1", default=0
-        )
+        state: tuple[int, int] = self._row(_STATE)
+        self._size, self._settled = state
         self._committed = self._size
 
     @property
@@ -56,12 +61,14 @@ class SqliteReading:
 
     def find(self, keys: Sequence[bytes]) -> dict[bytes, int]:
         """Give the numbers of the leaves that have these identities, of those that there are."""
+        if not keys:
+            return {}
         self._refresh_tail()
         numbers = self._tail.numbers
         found = {
             key: numbers[key] for key in keys if numbers.get(key, self._committed) < self._committed
         }
-        if keys and self._tail.settled:
+        if self._tail.settled:
             query = "SELECT i.key, i.leaf FROM carray(?) AS c JOIN identity AS i ON i.key = c.value"
             rows: Any = self._connection.execute(query, (apsw.carray(tuple(keys)),))
             found.update(rows)
@@ -69,9 +76,8 @@ class SqliteReading:
 
     def document(self, shelf: Shelf, key: str) -> bytes | None:
         """Give a document, or None if there is none of that name."""
-        data: bytes | None = self._get(
-            "SELECT data FROM document WHERE shelf = ? AND key = ?", (shelf, key)
-        )
+        row = self._row("SELECT data FROM document WHERE shelf = ? AND key = ?", (shelf, key))
+        data: bytes | None = None if row is None else row[0]
         return data
 
     def documents(self, shelf: Shelf) -> Iterator[Document]:
@@ -81,9 +87,8 @@ class SqliteReading:
         )
         return (Document(key, data) for key, data in rows)
 
-    def _get(self, query: str, values: tuple[Any, ...] = (), default: Any = None) -> Any:
-        row = self._connection.execute(query, values).fetchone()
-        return default if row is None else row[0]
+    def _row(self, query: str, values: tuple[Any, ...] = ()) -> Any:
+        return self._connection.execute(query, values).fetchone()
 
     def _batches(self, column: str, start: int, stop: int) -> Iterator[tuple[int, bytes]]:
         if not 0 <= start <= stop <= self._size:
@@ -97,10 +102,9 @@ class SqliteReading:
 
     def _refresh_tail(self) -> None:
         """Learn the identities that other processes have added since the last look."""
-        settled = self._get("SELECT max(leaves) FROM settled") or 0
-        if settled < self._tail.settled:
-            self._tail = Tail()  # This view is older than what is in memory: it needs its own.
-        tail = self._tail
+        settled, tail = self._settled, self._tail
+        if settled < tail.settled:  # This view is older than what is in memory: it needs its own.
+            tail = self._tail = Tail()
         if tail.size >= self._committed:
             return
         if settled > tail.settled:
@@ -121,7 +125,7 @@ class SqliteWriting(SqliteReading):
         super().__init__(connection, tail)
         self._refresh_tail()
         self._own: dict[bytes, int] = {}
-        self._settled: int | None = None
+        self._settles: int | None = None
         self._absent: set[bytes] = set()
 
     def find(self, keys: Sequence[bytes]) -> dict[bytes, int]:
@@ -175,15 +179,15 @@ class SqliteWriting(SqliteReading):
         new = [row for row in rows if row[1] >= self._tail.settled]
         self._connection.executemany("INSERT INTO identity VALUES (?, ?)", new)
         self._connection.execute("INSERT INTO settled VALUES (?)", (self._size,))
-        self._settled = self._size
+        self._settles = self._size
 
     def keep_tail(self) -> None:
         """Remember in memory what was committed."""
         tail = self._tail
-        if self._settled is None:
+        if self._settles is None:
             tail.numbers |= self._own
         else:
-            tail.numbers, tail.settled = {}, self._settled
+            tail.numbers, tail.settled = {}, self._settles
         tail.size = self._size
 
 
