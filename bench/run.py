@@ -1,9 +1,10 @@
 """Run benchmarks and keep their figures.
 
-``python bench/run.py [coverage|rate|start|log|bundle|growth]`` runs one; without an argument all but
-``growth``, which takes minutes and gigabytes. Each is a script of its own, so that one cannot warm the caches or raise the memory peak of another:
-``bench/NAME.py --out FILE`` prints its figures for people and writes a flat JSON object.
-The objects are merged into ``bench/results.json``; ``bench/RESULTS.md`` is the same as a table.
+``python bench/run.py NAME`` runs one of coverage, rate, start, log, bundle and growth; without
+a name all but ``growth``, which takes minutes and gigabytes. Each is a script of its own, so
+that one cannot warm the caches or raise the memory peak of another: it prints its figures for
+people and writes a flat JSON object to ``--out FILE``. The objects are merged into
+``bench/results.json``; ``bench/RESULTS.md`` is the same as a table.
 """
 
 import argparse

@@ -93,8 +93,10 @@ class SqliteStore:
         self._idle = [open_connection()]
         self._tail = Tail()
         self._has_failed = False
-        with self._errors():
+        try:
             self.origin = str(self._idle[0].execute("SELECT name FROM origin").get)
+        except apsw.Error as error:
+            raise StoreUnusableError(str(path), str(error).lower()) from error
 
     @contextmanager
     def reading(self) -> Iterator[SqliteReading]:
