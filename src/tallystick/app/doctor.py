@@ -18,7 +18,9 @@ from tallystick.app.stored_receipts import Issue, issues
 from tallystick.app.stored_segments import list_segments
 from tallystick.core.errors import TallystickError
 from tallystick.evidence.admission import admit_leaves
-from tallystick.receipt.verify import verify_receipt
+from tallystick.ledger.entry import Entry
+from tallystick.receipt.posting import Posted, entries_of
+from tallystick.receipt.verify import open_receipt, verify_receipt
 from tallystick.stores.checkup import check_heads, check_leaves, check_nodes, clock_steps_back
 from tallystick.stores.protocol import Reading
 from tallystick.stores.segments import SegmentFolder
@@ -108,10 +110,14 @@ def _contracts(log: Reading) -> Iterator[str]:
 
 
 def _receipts(store: OpenStore, log: Reading) -> Iterator[str]:
-    runs = {document.key.partition("@")[2] for document in log.documents("issue")}
     keys = store.folder.verify_keys()
-    for issue in (issue for run in sorted(runs) for issue in issues(log, run)):
+    for issue in (issue for run in _runs(log) for issue in issues(log, run)):
         yield from _receipt(log, issue, keys)
+
+
+def _runs(log: Reading) -> list[str]:
+    """Name the runs that receipts were issued for."""
+    return sorted({document.key.partition("@")[2] for document in log.documents("issue")})
 
 
 def _receipt(log: Reading, issue: Issue, keys: Any) -> Iterator[str]:
@@ -126,10 +132,32 @@ def _receipt(log: Reading, issue: Issue, keys: Any) -> Iterator[str]:
 
 
 def _ledger(log: Reading) -> Iterator[str]:
-    known = {document.key for document in log.documents("receipt")}
-    for entry in read_ledger(log).entries:
-        if entry.receipt not in known:
-            yield f"entry {entry.id} is of a receipt that was never issued"
+    """Check that the ledger is what the receipts post, no more and no less."""
+    posted = {entry.id: entry for entry in read_ledger(log).entries}
+    for entry in (entry for run in _runs(log) for entry in _entries(log, run)):
+        found = posted.pop(entry.id, None)
+        if found is None:
+            yield f"entry {entry.id} is not posted"
+        elif found.postings != entry.postings:
+            yield f"entry {entry.id} is not what its receipt posts"
+    for name in posted:
+        yield f"entry {name} follows from no receipt"
+
+
+def _entries(log: Reading, run: str) -> Iterator[Entry]:
+    """Make the entries of all receipts of a run again."""
+    previous: Posted | None = None
+    for issue in issues(log, run):
+        envelope = log.document("receipt", issue.payload)
+        if envelope is None:
+            return
+        receipt = open_receipt(envelope).receipt
+        customer = issue.customer
+        entries, _ = entries_of(
+            receipt, issue.payload, customer=customer, recorded_us=0, previous=previous
+        )
+        yield from entries
+        previous = Posted(receipt, issue.payload, customer)
 
 
 def _segments(store: OpenStore) -> Iterator[str]:
