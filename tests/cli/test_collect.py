@@ -182,7 +182,7 @@ def test_without_a_store_a_dry_run_is_asked_for() -> None:
     """The message says what to add."""
     result = collect("prometheus", RANGE, "--cadence", "1")
 
-    assert "add --dry-run" in result.stderr
+    assert "expected --store DIR to keep the records, or --dry-run" in result.stderr
 
 
 @pytest.mark.parametrize("source", SOURCES)

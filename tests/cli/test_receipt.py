@@ -313,7 +313,7 @@ def test_help_has_an_example(run: Run, command: str) -> None:
     done = run(command, "--help")
 
     assert done.status == 0
-    assert f"tallystick receipt {command} " in done.out.partition("Example:")[2]
+    assert f"tallystick receipt {command} " in done.out.partition("Example")[2]
     assert "--json" in done.out
 
 

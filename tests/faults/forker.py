@@ -5,6 +5,7 @@ process writes its promises to a file, each in one call, before it goes on; that
 store are all that is left of it.
 """
 
+import io
 import json
 import os
 import signal
@@ -12,23 +13,25 @@ import sys
 import time
 import traceback
 from collections.abc import Callable
+from contextlib import redirect_stdout
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NoReturn
 
 from tallystick.app.store import init_store, open_store
-from tallystick.cli.main import main
+from tallystick.cli.main import cli, main
 from tallystick.core.errors import TallystickError
 from tallystick.stores.errors import StoreWriteError
+from tests.faults.billing import STEPS, add, bundle, drop, issue, lay_out, run
 from tests.faults.promises import Promise
 from tests.faults.workload import (
     ORIGIN,
-    STEPS,
     Say,
     Work,
     admit,
     admit_lines,
     batch,
-    keep_segment,
+    new_store,
     settle_often,
     sign,
     work,
@@ -36,6 +39,9 @@ from tests.faults.workload import (
 
 CRASHED = 70
 """Exit status of a forked process that ended with an exception that is none of ours."""
+
+LIFE_S = 90
+"""A forked process that hangs ends by a signal: longer than a store is waited for."""
 
 _APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND
 
@@ -53,11 +59,11 @@ def work_on(job: dict[str, Any], say: Say) -> None:
 
 
 def take_each_step(job: dict[str, Any], say: Say) -> None:
-    """Take each step, two of them twice; after a failed write show that no other is let through."""
+    """Take each step; after a failed write show that no other is let through."""
     with open_store(Path(job["store"])) as store:
         at = Work(store, job["name"], say)
         try:
-            for step in (admit, sign, keep_segment, admit, sign):
+            for step in (admit, sign, add, run, issue, bundle, drop, sign):
                 step(at)
         except StoreWriteError as error:
             if error.args[0] == str(store.folder.path):
@@ -78,11 +84,21 @@ def make_store(job: dict[str, Any], say: Say) -> None:
     say(Promise("made", job["store"]))
 
 
+def head_command(folder: Path) -> list[str]:
+    """Give the arguments that write the head of the store in a folder to a file beside it."""
+    return ["log", "head", "--store", str(folder / "store"), "-o", str(folder / "head.txt")]
+
+
 def run_command(job: dict[str, Any], say: Say) -> None:
-    """Run the command line."""
-    del say
-    sys.argv = ["tallystick", *job["arguments"]]
-    main()
+    """Run a command that signs, writes a file and prints."""
+    sys.argv = ["tallystick", *head_command(Path(job["store"]).parent)]
+    try:
+        main()
+    except SystemExit as ended:
+        if ended.code:
+            raise
+    sys.stdout.flush()
+    say(Promise("printed", "head"))
 
 
 JOBS: dict[str, Callable[[dict[str, Any], Say], None]] = {
@@ -128,6 +144,7 @@ def _be(job: dict[str, Any], ready: int, gate: int) -> NoReturn:
         os.dup2(handle, standard)
     os.close(ready)
     os.readv(gate, [bytearray(1)])
+    signal.alarm(LIFE_S)
     status = 0
     try:
         JOBS[job["do"]](job, lambda promise: _write(promises, promise.line()))
@@ -180,6 +197,20 @@ def serve() -> None:
         sys.stdout.flush()
 
 
+def warm_up() -> None:
+    """Take steps once, so that no forked process has anything left to import."""
+    with TemporaryDirectory() as name:
+        new_store(Path(name))
+        lay_out(Path(name))
+        with open_store(Path(name) / "store") as store:
+            at = Work(store, "warm-up", lambda _: None)
+            for step in (admit, sign, run, issue, bundle, drop):
+                step(at)
+        with redirect_stdout(io.StringIO()):
+            cli(head_command(Path(name)), standalone_mode=False)
+
+
 if __name__ == "__main__":
     settle_often()
+    warm_up()
     serve()

@@ -5,7 +5,6 @@ A promise is a word and what it is about. Whoever adds a step to the workload ad
 sentence, so that a test can also demand that faults are found.
 """
 
-import hashlib
 import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -13,11 +12,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tallystick.app.doctor import check_store
 from tallystick.app.store import OpenStore
+from tallystick.app.stored_ledger import read_ledger
+from tallystick.app.stored_receipts import issues, stored_envelope
+from tallystick.app.stored_segments import list_segments
 from tallystick.core.errors import TallystickError
 from tallystick.evidence.leaf import LOG_PRODUCER, identity_key, leaf_record
+from tallystick.receipt.posting import Posted, entries_of
+from tallystick.receipt.verify import open_receipt
 from tallystick.stores.protocol import Reading
-from tallystick.stores.segments import SegmentFolder
 from tallystick.stores.tiles import subtree_reader
 from tallystick.tree.errors import TreeError
 from tallystick.tree.head import TreeHead, open_head
@@ -66,7 +70,8 @@ def breaches(store: OpenStore, promises: Iterable[Promise]) -> list[str]:
 
     A new head is signed on the way: a store that cannot go on is in breach, too.
     """
-    broken = list(store.log.check_file())
+    broken = [f"{check}: {damage}" for check, damage in check_store(store).damages]
+    broken += _half_posted(store)
     with store.log.reading() as log:
         found = Found(store, list(log.leaves(0, log.size)), list(log.hashes(0, log.size)))
         broken += _read(log, found)
@@ -101,6 +106,25 @@ def _read(log: Reading, found: Found) -> Iterator[str]:
             yield f"batch {batch} is there in part: {len(numbers)} of {sizes[batch]}"
 
 
+def _half_posted(store: OpenStore) -> Iterator[str]:
+    """Compute again what each receipt posts: all of its lines are there, and no others."""
+    with store.log.reading() as log:
+        posted: dict[str, set[str]] = defaultdict(set)
+        for entry in read_ledger(log).entries:
+            posted[entry.receipt].add(entry.line)
+        runs = [document.key.partition("@")[2] for document in log.documents("issue")]
+        for run in dict.fromkeys(runs):
+            before: Posted | None = None
+            for issue in issues(log, run):
+                receipt = open_receipt(stored_envelope(log, issue.payload)).receipt
+                about = {"customer": issue.customer, "previous": before}
+                entries, _ = entries_of(receipt, issue.payload, recorded_us=0, **about)
+                if {entry.line for entry in entries} != posted.pop(issue.payload, set()):
+                    yield f"receipt {issue.payload} is posted in part"
+                before = Posted(receipt, issue.payload, issue.customer)
+        yield from (f"receipt {payload} is posted and was not issued" for payload in posted)
+
+
 def _leaves(found: Found, promised: Iterable[tuple[int, str]]) -> Iterator[str]:
     for number, leaf in promised:
         if found.leaves[number : number + 1] != [leaf.encode()]:
@@ -119,16 +143,38 @@ def _remarks(found: Found, promised: Iterable[tuple[str, str]]) -> Iterator[str]
             yield f"lost: {kind} of {digest} was not written down"
 
 
+def _contracts(found: Found, promised: Iterable[str]) -> Iterator[str]:
+    with found.store.log.reading() as log:
+        for name in promised:
+            if log.document("contract", name) is None:
+                yield f"lost: contract {name} is not published"
+
+
+def _receipts(found: Found, promised: Iterable[tuple[str, str, list[str]]]) -> Iterator[str]:
+    with found.store.log.reading() as log:
+        posted = {(entry.receipt, entry.line) for entry in read_ledger(log).entries}
+        for payload, envelope, lines in promised:
+            if log.document("receipt", payload) != envelope.encode():
+                yield f"lost: receipt {payload} is not the one that was issued"
+            for line in lines:
+                if (payload, line) not in posted:
+                    yield f"lost: line {line} of receipt {payload} is not posted"
+
+
 def _segments(found: Found, promised: Iterable[str]) -> Iterator[str]:
-    folder = SegmentFolder(found.store.folder.segments)
+    stored = {segment.digest: segment for segment in list_segments(found.store)}
     for digest in promised:
-        try:
-            data = folder.place(digest).read_bytes()
-        except OSError as error:
-            yield f"lost: segment {digest}: {error.strerror}"
-            continue
-        if f"sha256:{hashlib.sha256(data).hexdigest()}" != digest:
-            yield f"segment {digest} has other bytes"
+        if digest not in stored:
+            yield f"lost: segment {digest} is not named"
+        elif not (stored[digest].is_there or stored[digest].is_dropped):
+            yield f"lost: segment {digest} is missing"
+
+
+def _dropped(found: Found, promised: Iterable[str]) -> Iterator[str]:
+    dropped = {each.digest for each in list_segments(found.store) if each.is_dropped}
+    for digest in promised:
+        if digest not in dropped:
+            yield f"lost: what segment {digest} said when it was dropped"
 
 
 def _no_heads(found: Found, promised: Iterable[str]) -> Iterator[str]:
@@ -141,7 +187,10 @@ KEEPERS: dict[str, Callable[[Found, list[Any]], Iterator[str]]] = {
     "leaf": _leaves,  # [number, the leaf's text]
     "record": _records,  # [number, the record's canonical text]
     "remark": _remarks,  # [kind, digest of the content that it is about]
+    "contract": _contracts,  # its name
+    "receipt": _receipts,  # [payload digest, envelope, lines that were posted]
     "segment": _segments,  # its digest
+    "dropped": _dropped,  # its digest
     "head": _no_heads,  # the note's text
 }
 

@@ -11,11 +11,12 @@ from typing import Any
 
 import pytest
 
-from tallystick.app.store import init_store, open_store
+from tallystick.app.store import open_store
+from tests.faults.billing import lay_out
 from tests.faults.effort import tries
 from tests.faults.forking import Forker, forker
 from tests.faults.promises import Promise, breaches, read_promises
-from tests.faults.workload import ORIGIN
+from tests.faults.workload import new_store
 
 KILLS = tries(20, 500)
 KILLS_A_STORE = 10
@@ -49,7 +50,7 @@ def a_job(folder: Path, name: str, again: list[Any]) -> dict[str, Any]:
         "name": name,
         "again": again,
         "store": str(folder / "store"),
-        "promises": str(folder / name),
+        "promises": str(folder / f"{name}.promises"),
         "errors": str(folder / "errors"),
     }
 
@@ -60,7 +61,8 @@ def test_what_was_acknowledged_outlives_a_kill(forks: Forker, folder: Path, firs
 
     What one was not told of before it was killed, the next delivers again.
     """
-    init_store(folder / "store", ORIGIN)
+    new_store(folder)
+    lay_out(folder)
     promises: list[Promise] = []
     again: list[Any] = []
     for kill in range(first, first + KILLS_A_STORE):
@@ -76,7 +78,7 @@ def test_what_was_acknowledged_outlives_a_kill(forks: Forker, folder: Path, firs
         assert ended == [-signal.SIGKILL] * len(names), f"{seed}: {errors(folder)}"
         again = []
         for name in names:
-            told = read_promises(folder / name) if (folder / name).exists() else []
+            told = read_promises(folder / f"{name}.promises") if (folder / f"{name}.promises").exists() else []
             promises += told
             again.append([name, batches(name, told)])
         with open_store(folder / "store") as store:
@@ -85,8 +87,8 @@ def test_what_was_acknowledged_outlives_a_kill(forks: Forker, folder: Path, firs
 
 def batches(name: str, told: list[Promise]) -> int:
     """Count a process's batches that were acknowledged; the next it may have tried in vain."""
-    leaves = [json.loads(promise.about[1]) for promise in told if promise.word == "leaf"]
-    tried = {leaf["record"]["body"]["batch"] for leaf in leaves}
+    records = [json.loads(promise.about[1])["record"] for promise in told if promise.word == "leaf"]
+    tried = {record["body"].get("batch", "") for record in records}
     return sum(each.startswith(f"{name}/") for each in tried)
 
 

@@ -4,7 +4,6 @@ Everything follows from the name of the work: the same name does the same steps 
 bytes. A further step is one function here, and the word that it says one in ``promises``.
 """
 
-import io
 import json
 import random
 from collections.abc import Callable, Iterator, Sequence
@@ -18,7 +17,6 @@ from tallystick.evidence.draft import draft_record
 from tallystick.evidence.leaf import leaf_bytes
 from tallystick.evidence.record import content_digest
 from tallystick.stores.delivery import Answer, deliver
-from tallystick.stores.segments import SegmentFolder
 from tallystick.stores.sqlite import rows
 from tests.faults.promises import BATCH_KIND, Promise
 
@@ -39,12 +37,16 @@ Say = Callable[[Promise], None]
 
 @dataclass(slots=True)
 class Work:
-    """A work in progress: where, under which name, and how far it has come."""
+    """A work in progress: where, under which name, and how far it has come.
+
+    What it works with beside its store lies in the folder that the store is in.
+    """
 
     store: OpenStore
     name: str
     say: Say
     batches: int = 0
+    runs: int = 0
     chance: random.Random = field(default_factory=random.Random)
 
     def __post_init__(self) -> None:
@@ -68,7 +70,7 @@ def work(at: Work, steps: Sequence[Step]) -> Iterator[Step]:
 
 
 def new_store(folder: Path) -> None:
-    """Make a store with its head beside it; both may be copied elsewhere together."""
+    """Make a store with its head beside it; both can be copied elsewhere together."""
     init_store(folder / "store", ORIGIN)
     settings = f'schema = "{SCHEMA}"\nissued_head = "../{HEAD}"\n'
     (folder / "store" / SETTINGS).write_text(settings, encoding="utf-8")
@@ -141,14 +143,5 @@ def sign(at: Work) -> None:
     at.say(Promise("head", at.store.issue_head().decode()))
 
 
-def keep_segment(at: Work) -> None:
-    """Keep a segment of a few pages."""
-    data = at.chance.randbytes(at.chance.randint(1, 20_000))
-    digest = SegmentFolder(at.store.folder.segments).add(io.BytesIO(data))
-    at.say(Promise("segment", digest))
-
-
 LOG_STEPS: tuple[Step, ...] = (admit, admit, admit_again, sign)
-"""What touches the log and its head only."""
-
-STEPS: tuple[Step, ...] = (*LOG_STEPS, keep_segment)
+"""What touches the log and its head, and of receipts and telemetry nothing."""

@@ -68,7 +68,8 @@ def add_command(files: tuple[str, ...], *, store: Path, as_json: bool) -> None:
         return
     for each in added:
         word = "published" if each.is_new else "is published already"
-        click.echo(f"{each.contract.name} {word}, record {each.leaf}, {each.contract.digest}")
+        click.echo(f"{each.contract.name} {word}, record {each.leaf}")
+        click.echo(f"  {each.contract.digest}")
 
 
 @contract.command("list")

@@ -32,7 +32,11 @@ class IssuedHead:
             StoreUnusableError: it cannot be written.
         """
         with self.locked():
-            if self.path.exists():
+            try:
+                is_there = self.path.exists()
+            except OSError as error:
+                raise StoreUnusableError(str(self.path), _reason(error)) from error
+            if is_there:
                 raise StoreExistsError(str(self.path), "it keeps the head of another log")
             self.replace(note)
 
