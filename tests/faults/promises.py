@@ -117,8 +117,13 @@ def _half_posted(store: OpenStore) -> Iterator[str]:
             before: Posted | None = None
             for issue in issues(log, run):
                 receipt = open_receipt(stored_envelope(log, issue.payload)).receipt
-                about = {"customer": issue.customer, "previous": before}
-                entries, _ = entries_of(receipt, issue.payload, recorded_us=0, **about)
+                entries, _ = entries_of(
+                    receipt,
+                    issue.payload,
+                    customer=issue.customer,
+                    recorded_us=0,
+                    previous=before,
+                )
                 if {entry.line for entry in entries} != posted.pop(issue.payload, set()):
                     yield f"receipt {issue.payload} is posted in part"
                 before = Posted(receipt, issue.payload, issue.customer)

@@ -93,7 +93,9 @@ def record(
     with recording_vfs(recording) as vfs:
         for session in range(2):
             stores = [open_recorded(folder, recording, opener, vfs) for _ in range(2)]
-            at = Work(stores[0], f"{name}/{session}", lambda told: recording.note("told", data=told))
+            at = Work(
+                stores[0], f"{name}/{session}", lambda told: recording.note("told", data=told)
+            )
             for _ in islice(work(at, POSTING_STEPS), STEPS_A_SESSION):
                 at.store = at.chance.choice(stores)
             for store in stores:
@@ -154,9 +156,7 @@ def test_a_power_loss_takes_nothing_that_was_acknowledged(fast_folder: Path, ses
 
 
 @pytest.mark.parametrize("session", range(SESSIONS))
-def test_a_power_loss_during_recovery_takes_nothing_either(
-    fast_folder: Path, session: int
-) -> None:
+def test_a_power_loss_during_recovery_takes_nothing_either(fast_folder: Path, session: int) -> None:
     """A store that went on after a power loss survives the next one in the same way."""
     new_store(fast_folder)
     lay_out(fast_folder)

@@ -78,7 +78,8 @@ def test_what_was_acknowledged_outlives_a_kill(forks: Forker, folder: Path, firs
         assert ended == [-signal.SIGKILL] * len(names), f"{seed}: {errors(folder)}"
         again = []
         for name in names:
-            told = read_promises(folder / f"{name}.promises") if (folder / f"{name}.promises").exists() else []
+            promised = folder / f"{name}.promises"
+            told = read_promises(promised) if promised.exists() else []
             promises += told
             again.append([name, batches(name, told)])
         with open_store(folder / "store") as store:

@@ -197,9 +197,7 @@ def test_a_command_ends_well_or_with_one_line(
 
 
 @pytest.mark.parametrize(("call", "error"), FAULTS)
-def test_a_store_is_made_or_not(
-    forks: Forker, fast_folder: Path, call: str, error: str
-) -> None:
+def test_a_store_is_made_or_not(forks: Forker, fast_folder: Path, call: str, error: str) -> None:
     """One call fails while a store is made: it is one, or there is none."""
     empty = fast_folder / "empty"
     empty.mkdir()

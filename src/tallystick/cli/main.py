@@ -1,11 +1,14 @@
 """The ``tallystick`` command: each subcommand is loaded only when it is called."""
 
 import sys
+from contextlib import suppress
 from importlib import import_module
+from typing import NoReturn
 
 import click
 
 from tallystick import __version__
+from tallystick.app.errors import UnwritableFileError
 from tallystick.core.errors import TallystickError
 
 _COMMANDS = {
@@ -61,5 +64,12 @@ def main() -> None:
     try:
         cli(prog_name="tallystick")
     except TallystickError as error:
+        _fail(error)
+    except OSError as error:  # What reads and writes files has errors of its own.
+        _fail(UnwritableFileError("standard output", (error.strerror or str(error)).lower()))
+
+
+def _fail(error: TallystickError) -> NoReturn:
+    with suppress(OSError):  # Perhaps nothing can be said; the exit status can.
         click.echo(f"tallystick: {error.code}: {error}", err=True)
-        sys.exit(error.exit_status)
+    sys.exit(error.exit_status)

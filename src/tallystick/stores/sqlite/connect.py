@@ -59,14 +59,17 @@ def connect(path: Path, *, wait_s: int, notice: Notice, vfs: str | None = None) 
     try:
         if not path.exists():
             raise StoreNotFoundError(str(path.parent))
+        if not os.access(path, os.R_OK | os.W_OK):
+            # SQLite would make its other files as closed as this one, and leave them so.
+            raise StoreUnusableError(str(path), "it may not be read and written: see its mode")
         connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE, vfs=vfs)
-        # First of all: whoever opens or closes the file has it to itself for a moment.
-        _wait_for_others(connection, wait_s=wait_s, notice=notice, name=str(path.parent))
-        _check_format(connection, path)
-        for setting in _SETTINGS:
-            connection.execute(setting).fetchall()
-        connection.execute("SELECT count(*) FROM origin").fetchall()  # Makes the write-ahead log.
-        sync_folder(path.parent)  # SQLite does not tell if this fails; a new file needs it.
+        try:
+            # First of all: whoever opens or closes the file has it to itself for a moment.
+            _wait_for_others(connection, wait_s=wait_s, notice=notice, name=str(path.parent))
+            _prepare(connection, path)
+        except BaseException:
+            connection.close()
+            raise
     except apsw.BusyError as error:
         raise StoreBusyError(str(path.parent), wait_s) from error
     except apsw.CorruptError as error:
@@ -74,6 +77,15 @@ def connect(path: Path, *, wait_s: int, notice: Notice, vfs: str | None = None) 
     except (apsw.Error, OSError) as error:
         raise StoreUnusableError(str(path), _reason(error)) from error
     return connection
+
+
+def _prepare(connection: apsw.Connection, path: Path) -> None:
+    """Check what was opened, set it up, and make its write-ahead log durable."""
+    _check_format(connection, path)
+    for setting in _SETTINGS:
+        connection.execute(setting).fetchall()
+    connection.execute("SELECT count(*) FROM origin").fetchall()  # Makes the write-ahead log.
+    sync_folder(path.parent)  # SQLite does not tell if this fails; a new file needs it.
 
 
 def sync_folder(folder: Path) -> None:
@@ -123,10 +135,8 @@ def _check_format(connection: apsw.Connection, path: Path) -> None:
         application = cursor.execute("PRAGMA application_id").get
         found = cursor.execute("PRAGMA user_version").get
     if application != APPLICATION_ID:
-        connection.close()
         raise StoreUnusableError(str(path), "it is not the file of a store")
     if found > FORMAT:
-        connection.close()
         raise NewerStoreError(str(path.parent), FORMAT, found)
 
 
