@@ -25,6 +25,7 @@ SQLITE_MIN: Final = (3, 51, 3)
 Notice = Callable[[str], None]
 
 _NOTICE_AFTER_S = 1
+_EFFECTIVE = os.access in os.supports_effective_ids
 _RETRY_S = 0.01
 _SETTINGS = (
     "PRAGMA journal_mode = wal",
@@ -59,7 +60,7 @@ def connect(path: Path, *, wait_s: int, notice: Notice, vfs: str | None = None) 
     try:
         if not path.exists():
             raise StoreNotFoundError(str(path.parent))
-        if not os.access(path, os.R_OK | os.W_OK):
+        if not os.access(path, os.R_OK | os.W_OK, effective_ids=_EFFECTIVE):
             # SQLite would make its other files as closed as this one, and leave them so.
             raise StoreUnusableError(str(path), "it may not be read and written: see its mode")
         connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE, vfs=vfs)
