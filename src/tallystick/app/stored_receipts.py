@@ -29,7 +29,7 @@ from tallystick.receipt.posting import Posted, entries_of
 from tallystick.receipt.statement import Statement, statement_payload
 from tallystick.receipt.verify import open_receipt, verify_receipt
 from tallystick.stores.delivery import write_own
-from tallystick.stores.entries import put_entries
+from tallystick.stores.entries import post_entries
 from tallystick.stores.protocol import Reading, Writing
 from tallystick.timeline.segments import Scanned
 from tallystick.tree.head import TreeHead
@@ -237,7 +237,7 @@ def _keep(
         recorded_us=clock_us(),
         previous=posted,
     )
-    put_entries(log, entries)
+    post_entries(log, entries)
     return unposted
 
 

@@ -1,6 +1,6 @@
 """Ledger entries as the documents of a store: canonical JSON, kept once by receipt and line."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from typing import Annotated
 
@@ -9,6 +9,7 @@ from msgspec import Meta, Struct
 
 from tallystick.core.canonical import canonical_bytes
 from tallystick.core.errors import TallystickError
+from tallystick.ledger.append import new_entries
 from tallystick.ledger.chart import parse_account
 from tallystick.ledger.entry import Entry, Posting
 from tallystick.ledger.exact import amount_text
@@ -35,13 +36,16 @@ class _Entry(Struct, frozen=True):
     postings: tuple[_Posting, ...]
 
 
-def put_entries(log: Writing, entries: Iterable[Entry]) -> None:
-    """Keep entries.
+def post_entries(log: Writing, entries: Sequence[Entry]) -> None:
+    """Keep entries; those that are there already add nothing.
 
     Raises:
-        DocumentConflictError: there is another one of that receipt and line.
+        EntryConflictError: there is one of that receipt and line that moves something else.
+        StoreDamagedError: one that is there cannot be read.
     """
-    for entry in entries:
+    known = (log.document("entry", str(entry.id)) for entry in entries)
+    posted = [_read_entry(data) for data in known if data is not None]
+    for entry in new_entries(entries, {each.id: each for each in posted}):
         log.put("entry", str(entry.id), _entry_bytes(entry))
 
 
@@ -51,12 +55,7 @@ def stored_entries(log: Reading) -> Iterator[Entry]:
     Raises:
         StoreDamagedError: one cannot be read as the balanced entry that was posted.
     """
-    for document in log.documents("entry"):
-        try:
-            entry = _read_entry(document.data)
-        except (TallystickError, msgspec.MsgspecError) as error:
-            raise StoreDamagedError("ledger", f"entry {document.key}: {error}") from error
-        yield entry
+    return (_read_entry(document.data) for document in log.documents("entry"))
 
 
 def _entry_bytes(entry: Entry) -> bytes:
@@ -78,17 +77,20 @@ def _entry_bytes(entry: Entry) -> bytes:
 
 
 def _read_entry(data: bytes) -> Entry:
-    stored = msgspec.json.decode(data, type=_Entry)
-    return Entry(
-        receipt=stored.receipt,
-        line=stored.line,
-        run=stored.run,
-        customer=stored.customer,
-        revision=stored.revision,
-        recorded_us=stored.recorded_us,
-        sentence=stored.sentence,
-        postings=tuple(
-            Posting(parse_account(each.account), Decimal(each.amount), each.currency)
-            for each in stored.postings
-        ),
-    )
+    try:
+        stored = msgspec.json.decode(data, type=_Entry)
+        return Entry(
+            receipt=stored.receipt,
+            line=stored.line,
+            run=stored.run,
+            customer=stored.customer,
+            revision=stored.revision,
+            recorded_us=stored.recorded_us,
+            sentence=stored.sentence,
+            postings=tuple(
+                Posting(parse_account(each.account), Decimal(each.amount), each.currency)
+                for each in stored.postings
+            ),
+        )
+    except (TallystickError, msgspec.MsgspecError) as error:
+        raise StoreDamagedError("ledger", f"an entry cannot be read: {error}") from error
