@@ -5,8 +5,10 @@ transaction a batch, durable when it returns, and at the end the head signed, fo
 leaf is read and hashed again and the tree is built. The floor writes the same lines to a file
 and calls ``fdatasync`` after each batch. Both in turns on the same disk; medians of the ratios.
 
-Beside it stands what the store alone takes for leaves that were read before (``store_*``).
-With ``--growth N`` a log grows to N records, and the rates on the way are kept.
+Beside it stands what the store alone takes for leaves that were read before (``store_*``), and
+what other records cost: small ones, large ones, and the evidence of the demo, of which half of
+the bytes are rows of accounting and series of samples. With ``--growth N`` a log grows to N
+records, and the rates on the way are kept.
 """
 
 import argparse
@@ -14,10 +16,13 @@ import json
 import os
 import random
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import accumulate, count
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -33,12 +38,12 @@ from tallystick.stores.protocol import NewLeaf
 from tallystick.stores.tiles import subtree_reader
 from tallystick.tree.merkle import inclusion_path, leaf_hash
 
-HERE = Path(__file__).resolve().parent
+DATA = Path(__file__).resolve().parent / "data"
 RECORDS = {1: 2_000, 100: 20_000, 1000: 50_000}
 PAIRS = 5
 PROOFS = 2_000
+GROWTH_STEPS = (10_000, 90_000, 900_000)
 STEP = 1_000_000
-RUN_RECORDS = 109
 
 
 class Measured(NamedTuple):
@@ -54,6 +59,26 @@ def lines_from(run: int) -> Iterator[bytes]:
     while True:
         yield from evidence_of(run)
         run += 1
+
+
+def lines_of(kind: str) -> Iterator[bytes]:
+    """Give the records of one kind only, which are alike in size."""
+    mark = b',"kind":"%b",' % kind.encode()
+    return (line for line in lines_from(0) if mark in line)
+
+
+def lines_of_demo() -> Iterator[bytes]:
+    """Give the evidence of the demo again and again, each time of another cluster."""
+    with tempfile.TemporaryDirectory() as folder:
+        command = [Path(sys.executable).with_name("tallystick"), "demo", "--out", folder]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        files = [Path(folder) / name for name in ("evidence.jsonl", "late.jsonl")]
+        told = [line for file in files for line in file.read_bytes().splitlines()]
+    for copy in count():
+        name = b"c%07d" % copy
+        for line in told:
+            before, mark, after = line.replace(b"testc", name).rpartition(b',"id":"')
+            yield before + mark + name + b"-" + after
 
 
 def take(lines: Iterator[bytes], count: int) -> list[bytes]:
@@ -105,30 +130,30 @@ def leaf_of(line: bytes) -> NewLeaf:
     return NewLeaf(data, leaf_hash(data), identity_key(producer, record_id))
 
 
-def pair(folder: Path, number: int, batch: int) -> Measured:
+def pair(folder: Path, lines: Sequence[bytes], batch: int) -> Measured:
     """Time the floor, admission and the store with the same lines, on fresh files."""
-    count = RECORDS[batch]
-    lines = take(lines_from(0), count)
+    records = len(lines)
     leaves = [leaf_of(line) for line in lines]
-    floor_us = us_each(lambda: append_plainly(folder / "floor", lines, batch), count)
-    stores = [folder / f"{name}-{batch}-{number}" for name in ("ours", "alone")]
-    for path in stores:
-        init_store(path, "example.com/bench")
-    with open_store(stores[0]) as store:
-        ours_us = us_each(lambda: admit(store, lines, batch), count)
-    with open_store(stores[1]) as store:
-        store_us = us_each(lambda: append_leaves(store, leaves, batch), count)
+    with tempfile.TemporaryDirectory(dir=folder) as place:
+        floor, *stores = (Path(place) / name for name in ("floor", "ours", "alone"))
+        floor_us = us_each(lambda: append_plainly(floor, lines, batch), records)
+        for path in stores:
+            init_store(path, "example.com/bench")
+        with open_store(stores[0]) as store:
+            ours_us = us_each(lambda: admit(store, lines, batch), records)
+        with open_store(stores[1]) as store:
+            store_us = us_each(lambda: append_leaves(store, leaves, batch), records)
     return Measured(floor_us, ours_us, store_us)
 
 
-def compare(folder: Path, batch: int) -> dict[str, float | int]:
+def compare(folder: Path, lines: Sequence[bytes], batch: int) -> dict[str, float | int]:
     """Measure pairs of one batch size, print them, and give the medians."""
-    pairs = [pair(folder, number, batch) for number in range(PAIRS)]
-    ours = sorted(each.ours_us / each.floor_us for each in pairs)
-    alone = sorted(each.store_us / each.floor_us for each in pairs)
-    floor_us, ours_us, _ = map(statistics.median, zip(*pairs, strict=True))
+    measured = [pair(folder, lines, batch) for _ in range(PAIRS)]
+    ours = sorted(each.ours_us / each.floor_us for each in measured)
+    alone = sorted(each.store_us / each.floor_us for each in measured)
+    floor_us, ours_us, _ = map(statistics.median, zip(*measured, strict=True))
     print(
-        f"batches of {batch:4}: {1e6 / ours_us:7.0f} records/s, {ours_us:6.1f} us each;"
+        f"batches of {batch:4}, {sum(map(len, lines)) // len(lines):4} bytes: {1e6 / ours_us:7.0f} records/s, {ours_us:6.1f} us each;"
         f" {statistics.median(ours):5.2f} [{ours[0]:.2f}-{ours[-1]:.2f}] x fdatasync"
         f" ({floor_us:.2f} us); the store alone {statistics.median(alone):.2f} x",
         flush=True,
@@ -151,24 +176,43 @@ def proofs_per_s(store: OpenStore) -> int:
     return round(1e6 / each_us)
 
 
+def other_records(folder: Path) -> dict[str, float | int]:
+    """Compare batches of 1,000 for records of other sizes."""
+    figures: dict[str, float | int] = {}
+    others = {
+        "300b": lines_of("progress.step"),
+        "1kb": lines_of("allocation.started"),
+        "demo": lines_of_demo(),
+    }
+    for name, lines in others.items():
+        found = compare(folder, take(lines, RECORDS[100]), 1000)
+        figures[f"admit_1000_{name}_vs_fdatasync"] = found["admit_1000_vs_fdatasync"]
+    return figures
+
+
 def grow(folder: Path, records: int) -> dict[str, float | int]:
-    """Let a log grow, and give the rate of its last part at each million."""
+    """Let a log grow, and give the rate of its last part on the way."""
     figures: dict[str, float | int] = {}
     lines = lines_from(0)
+    steps = [*GROWTH_STEPS, *[STEP] * (records // STEP - 1)]
     init_store(folder / "store", "example.com/bench")
     with open_store(folder / "store") as store:
-        for size in range(STEP, records + 1, STEP):
+        for size, step in zip(accumulate(steps), steps, strict=True):
             spent_us = 0.0
-            for _ in range(STEP // 50_000):
-                some = take(lines, 50_000)
-                spent_us += us_each(lambda some=some: admit(store, some, 1000), 1)  # type: ignore[misc]
-            per_s = round(STEP / spent_us * 1e6)
-            print(f"{size:9} records: {per_s} a second in the last million", flush=True)
-            figures[f"admit_1000_per_s_at_{size // STEP}m"] = per_s
-        figures[f"proofs_per_s_at_{records // STEP}m"] = proofs_per_s(store)
+            for _ in range(step // GROWTH_STEPS[0]):
+                some = take(lines, GROWTH_STEPS[0])
+                spent_us += us_each(partial(admit, store, some, 1000), 1)
+            per_s = round(step / spent_us * 1e6)
+            print(f"{size:9} records: {per_s} a second in the last {step}", flush=True)
+            figures[f"admit_1000_per_s_at_{_short(size)}"] = per_s
+        figures[f"proofs_per_s_at_{_short(records)}"] = proofs_per_s(store)
     size_mb = (folder / "store" / "log.db").stat().st_size / 1e6
-    figures[f"log_mb_at_{records // STEP}m"] = round(size_mb)
+    figures[f"log_mb_at_{_short(records)}"] = round(size_mb)
     return figures
+
+
+def _short(size: int) -> str:
+    return f"{size // STEP}m" if size >= STEP else f"{size // 1000}k"
 
 
 def main() -> int:
@@ -178,13 +222,15 @@ def main() -> int:
     parser.add_argument("--growth", type=int, metavar="N", help="Let a log grow to N records.")
     options = parser.parse_args()
     figures: dict[str, float | int] = {}
-    with tempfile.TemporaryDirectory(dir=HERE / "data") as name:
+    DATA.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=DATA) as name:
         folder = Path(name)
         if options.growth:
             figures = grow(folder, options.growth)
         else:
-            for batch in RECORDS:
-                figures |= compare(folder, batch)
+            for batch, records in RECORDS.items():
+                figures |= compare(folder, take(lines_from(0), records), batch)
+            figures |= other_records(folder)
             init_store(folder / "proofs", "example.com/bench")
             with open_store(folder / "proofs") as store:
                 admit(store, take(lines_from(0), 100_000), 1000)

@@ -1,16 +1,34 @@
 """The one text form of a time (rule 5)."""
 
-from datetime import UTC, datetime, timedelta
+from calendar import isleap
+from datetime import UTC, date, datetime, timedelta
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tallystick.core.errors import BadInstantError
-from tallystick.core.instant import DAY_US, HOUR_US, format_instant, parse_instant
+from tallystick.core.instant import (
+    DAY_US,
+    HOUR_US,
+    are_instants,
+    format_instant,
+    parse_instant,
+)
 
 FIRST_US = parse_instant("0001-01-01T00:00:00.000000Z")
 LAST_US = parse_instant("9999-12-31T23:59:59.999999Z")
+A_TEXT = st.one_of(
+    st.integers(FIRST_US, LAST_US).map(format_instant),
+    st.sampled_from(
+        [
+            *("", "Z", "\n", "2026-01-01", "T00:00:00.000000Z", "2026-02-29T00:00:00.000000Z"),
+            "2026-01-01T00:00:00.000000Z\n2026-01-01T00:00:00.000000Z",
+            *("2026-01-01T00:00:00.000000Z\n", "\n2026-01-01T00:00:00.000000Z"),
+            *("2026-01-01T00:00:00.00000", "0Z2026-01-01T00:00:00.000000Z"),
+        ]
+    ),
+)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -77,6 +95,31 @@ def test_any_other_form_is_refused(text: str) -> None:
     """Six fractional digits, upper case, Z, and a moment that the calendar has."""
     with pytest.raises(BadInstantError):
         parse_instant(text)
+
+
+def is_instant(text: str) -> bool:
+    """Tell whether a text can be read."""
+    try:
+        parse_instant(text)
+    except BadInstantError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("year", [1, 4, 100, 400, 1900, 2000, 2023, 2024, 2100, 9999])
+def test_a_year_has_the_days_of_the_calendar(year: int) -> None:
+    """Each day that some month has, and no other."""
+    texts = [f"{year:04}-{month:02}-{day:02}" for month in range(14) for day in range(33)]
+    first = date(year, 1, 1).toordinal()
+    days = {str(date.fromordinal(first + place)) for place in range(365 + isleap(year))}
+
+    assert {text for text in texts if is_instant(f"{text}T00:00:00.000000Z")} == days
+
+
+@given(st.lists(A_TEXT, min_size=1, max_size=5))
+def test_texts_are_instants_if_each_is_one(texts: list[str]) -> None:
+    """However they might be cut when they are looked at together."""
+    assert are_instants(texts) == all(map(is_instant, texts))
 
 
 @given(

@@ -12,9 +12,10 @@ from tallystick.core.canonical import canonical_bytes
 from tallystick.evidence.codec import RefusedLineError, read_delivery, read_line
 from tallystick.evidence.kinds import KINDS
 from tallystick.evidence.wire import read_identity
-from tests.evidence.records import Json, numbered, started, step
-from tests.evidence.test_kinds import NULLABLE, OPTIONAL, RECORDS
+from tests.evidence.records import Json, numbered, started, step, waits
+from tests.evidence.test_kinds import NULLABLE, OPTIONAL, RECORDS, ROW
 
+DEEP = 100_000
 TYPED = sorted(KINDS.keys() - {"telemetry.dropped"})
 ODD_VALUES = st.one_of(
     st.none(),
@@ -116,6 +117,19 @@ def test_every_kind_is_read_in_one_pass(kind: str) -> None:
     assert found == [(record["producer"]["name"], record["id"])] * 3
 
 
+def with_raw(text: str) -> bytes:
+    """Give a scheduler's row that holds some JSON."""
+    return canonical_bytes(ROW).replace(b'"raw":{}', b'"raw":{"field":' + text.encode() + b"}")
+
+
+@pytest.mark.parametrize(
+    "text", ["null", "true", "-9007199254740991", '"7"', "[[],{}]", '{"a":[{"b":[{"c":[1]}]}]}']
+)
+def test_a_row_of_any_json_is_read_in_one_pass(text: str) -> None:
+    """As schedulers nest it."""
+    assert read_identity(with_raw(text)) == (ROW["producer"]["name"], ROW["id"])
+
+
 @pytest.mark.parametrize(
     "line",
     [
@@ -128,9 +142,23 @@ def test_every_kind_is_read_in_one_pass(kind: str) -> None:
         canonical_bytes(step("00:10", 1, attempt="a\\b")),
         canonical_bytes(step("00:10", 1)).replace(b"progress.step", b"progress.unheard"),
         canonical_bytes(started()).replace(b'"gpus"', b'"GPUs"'),
+        canonical_bytes(step("00:10", 1, attempt="")),
+        canonical_bytes(step("00:10", 1, attempt="a" * 201)),
+        canonical_bytes(started(gpus=None)),
+        canonical_bytes(started(gpus=None, gpu_count=-1)),
+        canonical_bytes(waits("00:10", "weather")),
+        with_raw("[" * DEEP + "]" * DEEP),
+        with_raw('{"a":' * DEEP + "1" + "}" * DEEP),
+        with_raw("9" * DEEP),
+        with_raw("9007199254740992"),
+        with_raw("1.5"),
+        with_raw('{"b":1,"a":1}'),
+        with_raw('{"a":1,"a":1}'),
+        b'{"body":' + b"[" * DEEP,
         b"{}",
         b"",
     ],
+    ids=lambda line: line[:40],
 )
 def test_what_is_unusual_is_left_to_the_other_reader(line: bytes) -> None:
     """Spaces, doubles, floats, further fields, other kinds: not known is no answer."""

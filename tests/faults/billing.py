@@ -9,11 +9,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tallystick.app.admit import clock_us
+from tallystick.app.store import OpenStore
 from tallystick.app.stored_bundles import bundle_run
 from tallystick.app.stored_contracts import publish_contracts
 from tallystick.app.stored_ledger import read_ledger
 from tallystick.app.stored_receipts import issue_receipt
-from tallystick.app.stored_segments import add_segments, drop_segments
+from tallystick.app.stored_segments import StoredSegment, add_segments, drop_segments
 from tallystick.core.canonical import canonical_bytes
 from tallystick.tree.note import note_bytes
 from tests.evidence.records import adjustment, declared, ended, minutes, moment_us, started
@@ -52,6 +53,12 @@ def lay_out(folder: Path) -> None:
             "value": pa.array([number + 50.0] * len(times_us), pa.float64()),
         }
         pq.write_table(pa.table(columns), folder / _segment(number))
+
+
+def add_segment(store: OpenStore, folder: Path, number: int) -> tuple[StoredSegment, ...]:
+    """Keep one of the files of samples that lie in a folder."""
+    path = str(folder / _segment(number))
+    return add_segments(store, [path], metric="sm_util", cadence_us=_CADENCE_US)
 
 
 def _gpu(number: int) -> str:
@@ -122,8 +129,8 @@ def bundle(at: Work) -> None:
 
 def add(at: Work) -> None:
     """Keep a segment of samples."""
-    path = _beside(at, _segment(at.chance.randrange(SEGMENTS)))
-    for each in add_segments(at.store, [path], metric="sm_util", cadence_us=_CADENCE_US):
+    folder = at.store.folder.path.parent
+    for each in add_segment(at.store, folder, at.chance.randrange(SEGMENTS)):
         at.say(Promise("segment", each.digest))
 
 

@@ -43,6 +43,9 @@ CRASHED = 70
 LIFE_S = 90
 """A forked process that hangs ends by a signal: longer than a store is waited for."""
 
+EARLY_S = 0.01
+"""How much too early: most kills fall into it."""
+
 _APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND
 
 # -- jobs of a forked process --------------------------------------------------------------
@@ -56,6 +59,19 @@ def work_on(job: dict[str, Any], say: Say) -> None:
             admit_lines(at, batch(name, number))
         for _ in work(at, STEPS):
             pass
+
+
+def tell_too_early(job: dict[str, Any], say: Say) -> None:
+    """Work as no program should: tell of records, and only then admit them."""
+    with open_store(Path(job["store"])) as store:
+        at = Work(store, job["name"], lambda _: None)
+        while True:
+            with store.log.reading() as log:
+                size = log.size
+            for number, line in enumerate(batch(at.name, at.batches), start=size):
+                say(Promise("record", [number, line.decode()]))
+            time.sleep(EARLY_S)
+            admit(at)
 
 
 def take_each_step(job: dict[str, Any], say: Say) -> None:
@@ -102,7 +118,7 @@ def run_command(job: dict[str, Any], say: Say) -> None:
 
 
 JOBS: dict[str, Callable[[dict[str, Any], Say], None]] = {
-    job.__name__: job for job in (work_on, take_each_step, make_store, run_command)
+    job.__name__: job for job in (work_on, tell_too_early, take_each_step, make_store, run_command)
 }
 
 # -- forking -------------------------------------------------------------------------------

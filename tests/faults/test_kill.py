@@ -5,7 +5,7 @@ import os
 import random
 import signal
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from tests.faults.workload import new_store
 KILLS = tries(20, 500)
 KILLS_A_STORE = 10
 AFTER_US_MAX = 60_000
+EARLY_KILLS = 5
 MEMORY = Path("/dev/shm")  # noqa: S108 (a file system that forgets, which is all one)
 
 
@@ -43,12 +44,14 @@ def folder(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
         yield Path(name)
 
 
-def a_job(folder: Path, name: str, again: list[Any]) -> dict[str, Any]:
+def a_job(
+    folder: Path, name: str, again: Sequence[Any] = (), do: str = "work_on"
+) -> dict[str, Any]:
     """Make the job of a process that works on the store of a folder."""
     return {
-        "do": "work_on",
+        "do": do,
         "name": name,
-        "again": again,
+        "again": list(again),
         "store": str(folder / "store"),
         "promises": str(folder / f"{name}.promises"),
         "errors": str(folder / "errors"),
@@ -69,7 +72,6 @@ def test_what_was_acknowledged_outlives_a_kill(forks: Forker, folder: Path, firs
         chosen = random.Random(kill)  # noqa: S311 (it chooses moments, no secrets)
         names = [f"work-{kill}-{place}" for place in range(chosen.choice([1, 1, 2]))]
         after_us = chosen.randrange(AFTER_US_MAX)
-
         jobs = [a_job(folder, name, again) for name in names]
 
         ended = forks.kill_after(after_us, jobs)
@@ -84,6 +86,21 @@ def test_what_was_acknowledged_outlives_a_kill(forks: Forker, folder: Path, firs
             again.append([name, batches(name, told)])
         with open_store(folder / "store") as store:
             assert breaches(store, promises) == [], seed
+
+
+def test_an_acknowledgement_that_comes_too_early_is_found_out(forks: Forker, folder: Path) -> None:
+    """The same kills find what a process loses that tells of records before they are durable."""
+    new_store(folder)
+    promises: list[Promise] = []
+    broken: list[str] = []
+
+    for kill in range(EARLY_KILLS):
+        forks.kill_after(AFTER_US_MAX, [a_job(folder, f"early-{kill}", do="tell_too_early")])
+        promises += read_promises(folder / f"early-{kill}.promises")
+        with open_store(folder / "store") as store:
+            broken += breaches(store, promises)
+
+    assert any(each.startswith("lost") for each in broken)
 
 
 def batches(name: str, told: list[Promise]) -> int:

@@ -12,6 +12,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -30,13 +31,16 @@ from tallystick.app.stored_bundles import bundle_run
 from tallystick.app.stored_contracts import publish_contracts
 from tallystick.app.stored_ledger import read_ledger
 from tallystick.app.stored_receipts import issue_receipt
+from tallystick.app.stored_segments import list_segments
 from tallystick.core.keys import SigningKey, VerifyKey
 from tallystick.evidence.leaf import LOG_PRODUCER, leaf_record
 from tallystick.receipt.bundle.verify import verify_bundle
 from tallystick.stores.delivery import Answer, deliver
+from tallystick.stores.errors import StoreBehindHeadError, StoreForkedError
 from tallystick.stores.issued_head import IssuedHead
 from tallystick.stores.memory import MemoryStore
 from tallystick.stores.protocol import Store
+from tallystick.stores.segments import SegmentFolder
 from tallystick.stores.signing import first_head, issue_head
 from tallystick.stores.sqlite import open_sqlite_store
 from tallystick.stores.tiles import subtree_reader
@@ -51,6 +55,7 @@ from tallystick.tree.merkle import (
 )
 from tests.app.stores import ORIGIN, contract_file
 from tests.evidence.records import Json, as_line, ended, numbered, started, step
+from tests.faults.billing import SEGMENTS, add_segment, lay_out
 from tests.faults.effort import tries
 
 KEY = SigningKey(ORIGIN, bytes(range(32)))
@@ -205,10 +210,13 @@ class StoreMachine(LogMachine):
 
     def __init__(self) -> None:
         self.net: dict[str, str] = {}
+        self.segments: set[str] = set()
+        self.backups = 0
         super().__init__()
 
     def begin(self) -> tuple[Store, IssuedHead, SigningKey, tuple[VerifyKey, ...]]:
         """Make a store with a contract."""
+        lay_out(self.folder)
         found = init_store(self.folder / "store", ORIGIN)
         log = open_sqlite_store(found.log)
         publish_contracts(log, [contract_file(self.folder)])
@@ -242,6 +250,45 @@ class StoreMachine(LogMachine):
         path.rename(left)
         shutil.copytree(left, path)
         self.log = open_sqlite_store(find_store(path).log)
+
+    @rule()
+    def back_up(self) -> None:
+        """Copy the store as it lies, as a backup does: without the head that is kept apart."""
+        self.backups += 1
+        shutil.copytree(self.folder / "store", self.folder / f"backup-{self.backups}")
+
+    @precondition(lambda self: self.backups)
+    @rule(data=st.data())
+    def restore(self, data: st.DataObject) -> None:
+        """Go on from a backup: what is behind the last head, or beside it, is not signed."""
+        number = data.draw(st.integers(1, self.backups))
+        copy = shutil.copytree(self.folder / f"backup-{number}", self.folder / "restored")
+        note = self.issued.read()
+        head = open_head(note, self.keys).head
+        log = open_sqlite_store(copy / "log.db")
+        with log.reading() as reading:
+            is_behind = reading.size < head.size
+        if is_behind:
+            with pytest.raises(StoreBehindHeadError):
+                issue_head(log, self.issued, self.key, self.keys)
+            elsewhere = [step("00:00", each, attempt="elsewhere") for each in range(head.size)]
+            deliver(log, [as_line(record) for record in elsewhere], clock_us)
+            with pytest.raises(StoreForkedError):
+                issue_head(log, self.issued, self.key, self.keys)
+        log.close()
+        shutil.rmtree(copy)
+
+        assert self.issued.read() == note
+
+    @rule(number=st.integers(0, SEGMENTS - 1))
+    def add(self, number: int) -> None:
+        """Take a segment in, or find it there: it is named once, and its bytes are kept."""
+        (added,) = add_segment(self.store, self.folder, number)
+        self.learn()
+        self.segments.add(added.digest)
+
+        assert {each.digest for each in list_segments(self.store)} == self.segments
+        assert SegmentFolder(self.store.folder.segments).place(added.digest).exists()
 
     @precondition(lambda self: self.runs())
     @rule(data=st.data())

@@ -5,20 +5,21 @@ import shutil
 import signal
 import subprocess
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tallystick.app.store import open_store
-from tallystick.stores.errors import StoreNotFoundError
+from tallystick.stores.errors import StoreNotFoundError, StoreUnusableError
 from tests.faults.billing import lay_out
-from tests.faults.effort import tries
+from tests.faults.effort import IS_FULL
 from tests.faults.forking import Forker, forker
 from tests.faults.promises import KEEPERS, breaches, read_promises
 from tests.faults.workload import new_store
 
-PLACES = tries(2, 10_000)
+PLACES = 2
 # Not close: on Linux it closes even where it fails, and strace's failing call does nothing.
 CALLS = {
     "fdatasync": "EIO ENOSPC",
@@ -100,23 +101,30 @@ def job(folder: Path, do: str) -> dict[str, Any]:
     return {"do": do, "name": do, **paths}
 
 
-def whens(count: int) -> Iterator[int]:
-    """Choose which calls are to fail, of so many: all, or some from the first to the last."""
-    steps = min(count, PLACES) - 1
-    yield from sorted({1 + step * (count - 1) // max(1, steps) for step in range(steps + 1)})
-
-
 def sweep(
     forks: Forker, template: Path, folder: Path, do: str, call: str, fault: str
 ) -> Iterator[tuple[str, Path, Traced]]:
-    """Run a job once for each call that is to fail; the braces in the fault are for its number."""
-    first = shutil.copytree(template, folder / "counted")
-    count = Traced(forks, job(first, do), call, None).calls
-    for place in whens(min(count, FIRST.get(call, count))):
+    """Run a job for the first, second … call that is to fail, until none of that number is made.
+
+    The sample is of a few calls between the first and the last. The braces in the fault are for
+    the call's number.
+    """
+    counted = shutil.copytree(template, folder / "counted")
+    calls = Traced(forks, job(counted, do), call, None).calls
+    for place in count(1) if IS_FULL else sample(min(calls, FIRST.get(call, calls))):
         injected = fault.format(place)
         tried = shutil.copytree(template, folder / "tried", symlinks=True)
-        yield f"{do}: {call}:{injected}", tried, Traced(forks, job(tried, do), call, injected)
+        traced = Traced(forks, job(tried, do), call, injected)
+        if not traced.is_injected or place > FIRST.get(call, place):
+            return
+        yield f"{do}: {call}:{injected}", tried, traced
         shutil.rmtree(tried)
+
+
+def sample(calls: int) -> list[int]:
+    """Choose some of so many calls, from the first to the last."""
+    steps = min(calls, PLACES)
+    return sorted({1 + step * (calls - 1) // max(1, steps - 1) for step in range(steps)})
 
 
 def problems(folder: Path, traced: Traced, words: set[str]) -> list[str]:
@@ -180,6 +188,15 @@ def test_calls_that_fail_for_good_lose_nothing(
 ) -> None:
     """From one call on all fail."""
     check_sweep(forks, template, "take_each_step", call, f"error={error}:when={{}}+", EACH_STEP)
+
+
+def test_a_folder_that_cannot_be_synced_is_refused(forks: Forker, template: Path) -> None:
+    """SQLite passes over a failed sync of the folder of a new file; opening a store does not."""
+    traced = Traced(forks, job(template, "take_each_step"), "fsync", "error=EIO:when=1+")
+
+    assert traced.status == StoreUnusableError.exit_status
+    assert traced.errors.startswith(f"tallystick: {StoreUnusableError.code}: ")
+    assert traced.promises == []
 
 
 @pytest.mark.parametrize("call", KILLED)

@@ -85,6 +85,8 @@ def _said(check: Callable[[], Iterable[str]]) -> Iterator[str]:
         yield from check()
     except TallystickError as error:
         yield str(error)
+    except OSError as error:
+        yield f"{error.filename}: {(error.strerror or str(error)).lower()}"
 
 
 def _permissions(store: OpenStore) -> Iterator[str]:

@@ -28,14 +28,23 @@ def rotate_log_key(store: OpenStore) -> tuple[VerifyKey, VerifyKey, int]:
     """
     keys = store.folder.keys
     old = store.folder.signing_key("log")
-    if not (keys / _NEXT).exists():
-        (keys / f"{_NEXT}.vkey").unlink(missing_ok=True)
-        new_key(keys / _NEXT, old.name)
-    new = load_signing_keys([str(keys / _NEXT)])[0].verify_key
+    new = _successor(keys, old.name)
     with store.log.writing() as log:
         leaf = _record(log, old, new)
     _exchange(keys, old.verify_key, new)
     return old.verify_key, new, leaf
+
+
+def _successor(keys: Path, name: str) -> VerifyKey:
+    """Make the next key, or find the one that an earlier call made."""
+    path = keys / _NEXT
+    try:
+        if not path.exists():
+            path.with_name(f"{_NEXT}.vkey").unlink(missing_ok=True)
+            new_key(path, name)
+    except OSError as error:
+        raise UnwritableFileError(str(path), (error.strerror or str(error)).lower()) from error
+    return load_signing_keys([str(path)])[0].verify_key
 
 
 def _record(log: Writing, old: SigningKey, new: VerifyKey) -> int:

@@ -94,5 +94,5 @@ def _segments(
     return {
         sha256: read_file(str(folder.place(sha256)))
         for sha256 in sorted(wanted)
-        if folder.place(sha256).exists()
+        if folder.has(sha256)
     }

@@ -94,8 +94,7 @@ def add_segments(
     extents = {path: _extent(Path(path)) for path in paths}
     added = []
     for path, extent in extents.items():
-        with Path(path).open("rb") as source:
-            digest = folder.add(source, on_bytes)
+        digest = _taken(folder, path, on_bytes)
         body = {
             "segment": digest,
             "path": f"segments/{folder.place(digest).name}",
@@ -164,6 +163,15 @@ def drop_segments(
     return Dropping(dropped, kept)
 
 
+def _taken(folder: SegmentFolder, path: str, on_bytes: OnBytes) -> str:
+    try:
+        with Path(path).open("rb") as source:
+            return folder.add(source, on_bytes)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise UnreadableFileError(path, reason) from error
+
+
 def _ids(log: Reading) -> Sequence[str | None]:
     return contract_ids(log) or [None]
 
@@ -215,8 +223,7 @@ def _locate(store: OpenStore) -> Callable[[str], Path | None]:
     folder = SegmentFolder(store.folder.segments)
 
     def locate(sha256: str) -> Path | None:
-        place = folder.place(sha256)
-        return place if place.exists() else None
+        return folder.place(sha256) if folder.has(sha256) else None
 
     return locate
 
@@ -239,7 +246,7 @@ def _stored(store: OpenStore, evidence: Evidence) -> Iterator[StoredSegment]:
             to_us=body.to_us,
             gpus=len(body.gpus),
             is_dropped=body.segment in dropped,
-            is_there=folder.place(body.segment).exists(),
+            is_there=folder.has(body.segment),
         )
 
 

@@ -13,6 +13,7 @@ from tallystick.app.errors import WitnessStateMissingError
 from tallystick.app.files import read_file, write_file
 from tallystick.app.keys import KEY_BYTES_MAX, load_signing_keys, load_verify_keys
 from tallystick.core.keys import VerifyKey
+from tallystick.stores.errors import HeadMissingError
 from tallystick.stores.issued_head import IssuedHead
 from tallystick.tree.cosignature import (
     Cosignature,
@@ -128,10 +129,11 @@ def compare_heads(one: str, other: str, *, log_keys: Sequence[str]) -> tuple[Tre
 
 
 def _known(kept: IssuedHead, keys: Sequence[VerifyKey], *, is_first: bool) -> TreeHead | None:
-    if kept.path.exists():
+    try:
         return open_head(kept.read(), keys).head
-    if not is_first:
-        raise WitnessStateMissingError(str(kept.path))
+    except HeadMissingError as error:
+        if not is_first:
+            raise WitnessStateMissingError(str(kept.path)) from error
     return None
 
 

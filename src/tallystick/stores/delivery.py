@@ -114,16 +114,18 @@ def _admit(
     fresh: dict[bytes, _Candidate] = {}
     again = []
     for candidate in candidates:
-        if candidate.key in stored or candidate.key in fresh:
+        key = candidate.key
+        if key in stored or key in fresh:
             again.append(candidate)
         else:
-            fresh[candidate.key] = candidate
-    leaves = [_leaf(each.canonical, each.key, now_us) for each in fresh.values()]
-    number = log.append(leaves) if leaves else log.size
-    for candidate in fresh.values():
-        answers[candidate.place] = Answer("accepted", number)
-        stored[candidate.key] = number
-        number += 1
+            fresh[key] = candidate
+    leaves = [_leaf(canonical, key, now_us) for _, key, canonical in fresh.values()]
+    first = log.append(leaves) if leaves else log.size
+    for number, (place, key, _) in enumerate(fresh.values(), start=first):
+        answers[place] = Answer("accepted", number)
+        stored[key] = number
+    if not again:
+        return []
     records = _envelopes(log, {stored[candidate.key] for candidate in again}, origin)
     remarks = []
     for candidate in again:

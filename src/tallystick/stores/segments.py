@@ -33,6 +33,17 @@ class SegmentFolder:
         """Say where the segment of a digest lies, if it is there."""
         return self.path / f"{digest.removeprefix(_PREFIX)}{_SUFFIX}"
 
+    def has(self, digest: str) -> bool:
+        """Tell whether the segment of a digest is there.
+
+        Raises:
+            StoreUnusableError: the disk does not say.
+        """
+        try:
+            return self.place(digest).exists()
+        except OSError as error:
+            raise StoreUnusableError(str(self.path), _reason(error)) from error
+
     def digests(self) -> Iterator[str]:
         """Name the segments that are there, in order of name."""
         for path in sorted(self.path.glob(f"*{_SUFFIX}")):
@@ -66,7 +77,7 @@ class SegmentFolder:
                 raise
             sync_folder(self.path)
         except OSError as error:
-            raise StoreWriteError(str(self.path), (error.strerror or str(error)).lower()) from error
+            raise StoreWriteError(str(self.path), _reason(error)) from error
         return digest
 
     def drop(self, digest: str) -> None:
@@ -79,8 +90,7 @@ class SegmentFolder:
             self.place(digest).unlink(missing_ok=True)
             sync_folder(self.path)
         except OSError as error:
-            reason = (error.strerror or str(error)).lower()
-            raise StoreUnusableError(str(self.path), reason) from error
+            raise StoreUnusableError(str(self.path), _reason(error)) from error
 
 
 def _copy(source: BinaryIO, target: BinaryIO, on_bytes: OnBytes) -> str:
@@ -90,3 +100,7 @@ def _copy(source: BinaryIO, target: BinaryIO, on_bytes: OnBytes) -> str:
         target.write(chunk)
         on_bytes(len(chunk))
     return _PREFIX + hashed.hexdigest()
+
+
+def _reason(error: OSError) -> str:
+    return (error.strerror or str(error)).lower()

@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from tallystick.stores.errors import NoSuchLeafError
 from tallystick.stores.protocol import Reading, Writing
-from tallystick.tree.merkle import SubtreeHash, root_of, subtrees_of
+from tallystick.tree.merkle import SubtreeHash, subtrees_of
 
 TILE_HASHES = 256
 TILE_BITS = 8
@@ -60,7 +60,7 @@ def keep_nodes(log: Writing, start: int, hashes: Iterable[bytes]) -> None:
     """
     place = start // TILE_HASHES
     for tile in _full_tiles(hashes):
-        _keep(log, 1, place, root_of(tile))
+        _keep(log, 1, place, _root(tile))
         place += 1
 
 
@@ -86,10 +86,14 @@ def _full_tiles(hashes: Iterable[bytes]) -> Iterator[list[bytes]]:
             tile = []
 
 
+def _root(tile: list[bytes]) -> bytes:
+    return subtrees_of(tile)(0, TILE_HASHES)
+
+
 def _keep(log: Writing, level: int, place: int, hashed: bytes) -> None:
     log.put("node", node_name(level, place), hashed)
     if place % TILE_HASHES == TILE_HASHES - 1:
         first = place + 1 - TILE_HASHES
         names = [node_name(level, each) for each in range(first, place + 1)]
         below = [log.document("node", name) or b"" for name in names]
-        _keep(log, level + 1, place // TILE_HASHES, root_of(below))
+        _keep(log, level + 1, place // TILE_HASHES, _root(below))

@@ -14,12 +14,16 @@ KEY_BYTES = 16
 BATCH_LEAVES_MAX = 1024
 BATCH_BYTES_MAX = 1 << 20
 SETTLE_LEAVES = 1 << 15
+SETTLE_PART = 32
+SETTLE_LEAVES_MAX = 1 << 18
 
 _STATE = """
     SELECT
         coalesce((SELECT first + count FROM batch ORDER BY first DESC LIMIT 1), 0),
         coalesce((SELECT max(leaves) FROM settled), 0)
 """
+
+_APPEND = "INSERT INTO batch (first, count, keys, hashes, leaves) VALUES (?, ?, ?, ?, ?)"
 
 
 @dataclass(slots=True)
@@ -70,7 +74,8 @@ class SqliteReading:
         }
         if self._tail.settled:
             query = "SELECT i.key, i.leaf FROM carray(?) AS c JOIN identity AS i ON i.key = c.value"
-            rows: Any = self._connection.execute(query, (apsw.carray(tuple(keys)),))
+            # In order, so that neighbours are met on one page.
+            rows: Any = self._connection.execute(query, (apsw.carray(tuple(sorted(keys))),))
             found.update(rows)
         return found
 
@@ -131,27 +136,29 @@ class SqliteWriting(SqliteReading):
     def find(self, keys: Sequence[bytes]) -> dict[bytes, int]:
         """Give the numbers of the leaves that have these identities, of those that there are."""
         found = super().find(keys)
-        found |= {key: self._own[key] for key in keys if key in self._own}
-        self._absent.update(key for key in keys if key not in found)
+        if self._own:
+            found |= {key: self._own[key] for key in keys if key in self._own}
+        self._absent.update(keys if not found else [key for key in keys if key not in found])
         return found
 
     def append(self, leaves: Sequence[NewLeaf]) -> int:
         """Append leaves and give the number of the first."""
-        assert not any(b"\n" in leaf.data for leaf in leaves), "leaves of a row are split at LF"
         keys = [leaf.key for leaf in leaves]
         unknown = [key for key in keys if key not in self._absent]
         if len(set(keys)) < len(keys) or (unknown and self.find(unknown)):
             raise DuplicateLeafError
         first = self._size
         for batch in _batches_of(leaves):
+            joined = b"\n".join([leaf.data for leaf in batch])
+            assert joined.count(b"\n") == len(batch) - 1, "leaves of a row are split at LF"
             self._connection.execute(
-                "INSERT INTO batch VALUES (?, ?, ?, ?, ?)",
+                _APPEND,
                 (
                     self._size,
                     len(batch),
-                    b"\n".join([leaf.data for leaf in batch]),
-                    b"".join([leaf.hash for leaf in batch]),
                     b"".join([leaf.key for leaf in batch]),
+                    b"".join([leaf.hash for leaf in batch]),
+                    joined,
                 ),
             )
             self._size += len(batch)
@@ -172,8 +179,13 @@ class SqliteWriting(SqliteReading):
             raise DocumentConflictError(shelf, key)
 
     def settle(self) -> None:
-        """Enter the newest identities into their table, if they have become many."""
-        if self._size - self._tail.settled < SETTLE_LEAVES:
+        """Enter the newest identities into their table, if they have become many.
+
+        The larger the table is, the more must come together, so that some share a page of it.
+        """
+        settled = self._tail.settled
+        due = max(SETTLE_LEAVES, min(settled // SETTLE_PART, SETTLE_LEAVES_MAX))
+        if self._size - settled < due:
             return
         rows = sorted([*self._tail.numbers.items(), *self._own.items()])
         new = [row for row in rows if row[1] >= self._tail.settled]
@@ -191,18 +203,16 @@ class SqliteWriting(SqliteReading):
         tail.size = self._size
 
 
-def _batches_of(leaves: Sequence[NewLeaf]) -> Iterator[list[NewLeaf]]:
+def _batches_of(leaves: Sequence[NewLeaf]) -> Iterator[Sequence[NewLeaf]]:
     """Cut leaves into rows of bounded number and size; a larger leaf has a row to itself."""
-    batch: list[NewLeaf] = []
-    size = 0
-    for leaf in leaves:
-        if batch and (len(batch) == BATCH_LEAVES_MAX or size + len(leaf.data) > BATCH_BYTES_MAX):
-            yield batch
-            batch, size = [], 0
-        batch.append(leaf)
+    start, size = 0, 0
+    for place, leaf in enumerate(leaves):
         size += len(leaf.data)
-    if batch:
-        yield batch
+        if place - start == BATCH_LEAVES_MAX or (size > BATCH_BYTES_MAX and place > start):
+            yield leaves[start:place]
+            start, size = place, len(leaf.data)
+    if leaves:
+        yield leaves[start:]
 
 
 def _split(joined: bytes, width: int) -> list[bytes]:

@@ -3,7 +3,9 @@
 Leaves lie many to a row, in the batches in which they came: one row costs what one leaf
 would. ``identity`` finds a leaf by its record; it is brought up to date now and then, many
 leaves at a time, because its keys are random and each would touch a page of its own. Until
-then the keys lie beside their leaves, and a process holds those of the newest in memory.
+then the keys lie beside their leaves, and a process holds those of the newest in memory. Leaves
+are the last column, since SQLite walks a row from its beginning: keys and hashes are read
+without them.
 
 The triggers stop accidents, ``INSERT OR REPLACE`` among them, which fires neither a delete
 nor an update trigger. They do not stop whoever can drop them: that is what heads are for.
@@ -23,9 +25,9 @@ CREATE TABLE origin (
 CREATE TABLE batch (
     first INTEGER PRIMARY KEY,
     count INTEGER NOT NULL CHECK (count > 0),
-    leaves BLOB NOT NULL,
+    keys BLOB NOT NULL CHECK (length(keys) = 16 * count),
     hashes BLOB NOT NULL CHECK (length(hashes) = 32 * count),
-    keys BLOB NOT NULL CHECK (length(keys) = 16 * count)
+    leaves BLOB NOT NULL
 ) STRICT;
 
 CREATE TABLE identity (
