@@ -70,7 +70,7 @@ def lines_of(kind: str) -> Iterator[bytes]:
 def lines_of_demo() -> Iterator[bytes]:
     """Give the evidence of the demo again and again, each time of another cluster."""
     with tempfile.TemporaryDirectory() as folder:
-        command = [Path(sys.executable).with_name("tallystick"), "demo", "--out", folder]
+        command = [str(Path(sys.executable).with_name("tallystick")), "demo", "--out", folder]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
         files = [Path(folder) / name for name in ("evidence.jsonl", "late.jsonl")]
         told = [line for file in files for line in file.read_bytes().splitlines()]
@@ -153,7 +153,8 @@ def compare(folder: Path, lines: Sequence[bytes], batch: int) -> dict[str, float
     alone = sorted(each.store_us / each.floor_us for each in measured)
     floor_us, ours_us, _ = map(statistics.median, zip(*measured, strict=True))
     print(
-        f"batches of {batch:4}, {sum(map(len, lines)) // len(lines):4} bytes: {1e6 / ours_us:7.0f} records/s, {ours_us:6.1f} us each;"
+        f"batches of {batch:4}, {sum(map(len, lines)) // len(lines):4} bytes:"
+        f" {1e6 / ours_us:6.0f} records/s, {ours_us:5.1f} us each;"
         f" {statistics.median(ours):5.2f} [{ours[0]:.2f}-{ours[-1]:.2f}] x fdatasync"
         f" ({floor_us:.2f} us); the store alone {statistics.median(alone):.2f} x",
         flush=True,

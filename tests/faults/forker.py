@@ -43,8 +43,8 @@ CRASHED = 70
 LIFE_S = 90
 """A forked process that hangs ends by a signal: longer than a store is waited for."""
 
-EARLY_S = 0.01
-"""How much too early: most kills fall into it."""
+EARLY_S = 5
+"""How much too early: any kill falls into it."""
 
 _APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND
 

@@ -70,7 +70,11 @@ def test_what_is_not_there_is_in_breach(store: OpenStore, promise: Promise, brea
 
 def change_a_leaf(store: OpenStore) -> None:
     """Change one digit in a stored leaf, past the triggers."""
-    run_sql(store, "UPDATE batch SET leaves = replace(leaves, '2026-01-01', '2026-01-02')")
+    run_sql(
+        store,
+        "UPDATE batch SET leaves ="
+        " CAST(replace(CAST(leaves AS TEXT), '2026-01-01', '2026-01-02') AS BLOB)",
+    )
 
 
 def forget_a_batch(store: OpenStore) -> None:

@@ -66,7 +66,8 @@ def main() -> None:
     except TallystickError as error:
         _fail(error)
     except OSError as error:  # What reads and writes files has errors of its own.
-        _fail(UnwritableFileError("standard output", (error.strerror or str(error)).lower()))
+        place = str(error.filename or "standard output")
+        _fail(UnwritableFileError(place, (error.strerror or str(error)).lower()))
 
 
 def _fail(error: TallystickError) -> NoReturn:
