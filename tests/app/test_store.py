@@ -5,7 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from tallystick.app.errors import BadSettingsError, NoKeysInFolderError
+from tallystick.app.errors import (
+    BadSettingsError,
+    NoKeysInFolderError,
+    UnwritableFileError,
+)
 from tallystick.app.keys import keys_in
 from tallystick.app.store import find_store, init_store, open_store
 from tallystick.core.errors import BadKeyNameError
@@ -59,6 +63,23 @@ def test_nothing_is_made_where_something_is(tmp_path: Path) -> None:
         assert refused.value.code == "store_exists"
 
     assert (tmp_path / "other.head").read_text(encoding="utf-8") == "a head"
+
+
+def test_what_could_not_be_made_whole_is_not_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It can be tried again in the same place."""
+
+    def fail(*_: object, **__: object) -> None:
+        raise UnwritableFileError("store.toml", "disk full")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("tallystick.app.store.write_file", fail)
+        with pytest.raises(UnwritableFileError):
+            init_store(tmp_path / "store", ORIGIN)
+
+    assert list((tmp_path / "store").iterdir()) == []
+    assert init_store(tmp_path / "store", ORIGIN).log.exists()
 
 
 def test_an_origin_has_to_be_the_name_of_a_key(tmp_path: Path) -> None:

@@ -7,9 +7,10 @@ another place: on another disk is best.
 """
 
 import json
+import shutil
 import tomllib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -115,20 +116,46 @@ def init_store(path: Path, origin: str, issued_head: Path | None = None) -> Stor
         if head.exists():
             raise StoreExistsError(str(head), "it keeps the head of another log")
         settings = _settings_text(head).encode()
-        (path / "keys").mkdir(mode=0o700)
-        (path / "segments").mkdir(mode=0o700)
     except OSError as error:
         raise StoreUnusableError(str(path), (error.strerror or str(error)).lower()) from error
     except UnicodeEncodeError as error:
         raise StoreUnusableError(str(path), "its path is not Unicode") from error
     folder = StoreFolder(path, IssuedHead(head))
+    with ExitStack() as undo:
+        undo.callback(_empty, folder)
+        _fill(folder, origin, receipt_name)
+        folder.issued.create(first_head(origin, folder.signing_key("log")))
+        undo.callback(_remove, folder.issued.path)
+        # Last: a folder without settings is no store yet.
+        write_file(path / SETTINGS, settings, mode=0o600)
+        undo.pop_all()  # Nothing is undone.
+    return folder
+
+
+def _fill(folder: StoreFolder, origin: str, receipt_name: str) -> None:
+    """Make keys and log."""
+    try:
+        folder.keys.mkdir(mode=0o700)
+        folder.segments.mkdir(mode=0o700)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise StoreUnusableError(str(folder.path), reason) from error
     new_key(folder.keys / "log.key", origin)
     new_key(folder.keys / "receipt.key", receipt_name)
     create_sqlite_store(folder.log, origin)
-    folder.issued.create(first_head(origin, folder.signing_key("log")))
-    # Last: a folder without settings is no store yet.
-    write_file(path / SETTINGS, settings, mode=0o600)
-    return folder
+
+
+def _empty(folder: StoreFolder) -> None:
+    """Leave the folder as empty as it was found, so that it can be tried again."""
+    for path in (folder.keys, folder.segments):
+        shutil.rmtree(path, ignore_errors=True)
+    for path in (*folder.path.glob("log.db*"), folder.path / SETTINGS):
+        _remove(path)
+
+
+def _remove(path: Path) -> None:
+    with suppress(OSError):
+        path.unlink()
 
 
 def find_store(path: Path) -> StoreFolder:
