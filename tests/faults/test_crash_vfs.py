@@ -11,7 +11,7 @@ import pytest
 from tallystick.app.store import OpenStore, StoreFolder, find_store, open_store
 from tallystick.stores.issued_head import IssuedHead
 from tallystick.stores.sqlite import SqliteStore, open_sqlite_store, rows
-from tallystick.stores.sqlite.connect import connect
+from tallystick.stores.sqlite.connect import _SETTINGS, connect
 from tests.faults.billing import POSTING_STEPS, lay_out
 from tests.faults.crash_vfs import (
     Recording,
@@ -70,16 +70,14 @@ def open_carelessly(synchronous: str) -> Opener:
 
 
 @pytest.fixture(autouse=True)
-def often(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def often(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have the write-ahead log copied back, and identities settled, many times in a session."""
-
-    def checkpoint_soon(connection: apsw.Connection) -> None:
-        connection.wal_autocheckpoint(CHECKPOINT_PAGES)
-
+    usual = "PRAGMA wal_autocheckpoint = 128"
+    soon = f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}"
+    assert usual in _SETTINGS
+    settings = tuple(soon if each == usual else each for each in _SETTINGS)
+    monkeypatch.setattr("tallystick.stores.sqlite.connect._SETTINGS", settings)
     monkeypatch.setattr(rows, "SETTLE_LEAVES", SETTLE_LEAVES)
-    apsw.connection_hooks.append(checkpoint_soon)
-    yield
-    apsw.connection_hooks.remove(checkpoint_soon)
 
 
 def record(
