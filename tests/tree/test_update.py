@@ -6,9 +6,11 @@ from hypothesis import strategies as st
 
 from tallystick.tree.errors import (
     MalformedUpdateError,
+    OlderHeadError,
     OversizedTextError,
     SplitViewError,
     TreeError,
+    UnprovenHeadError,
 )
 from tallystick.tree.head import TreeHead
 from tallystick.tree.merkle import consistency_path, leaf_hash, root_of, subtrees_of
@@ -22,6 +24,7 @@ from tallystick.tree.update import (
 
 LEAVES = [leaf_hash(b"%d" % number) for number in range(40)]
 HASH = "A" * 43 + "="
+NOT_PROVEN: tuple[type[TreeError], str] = (UnprovenHeadError, "head_not_proven")
 
 
 def head(size: int, leaves: list[bytes] = LEAVES, origin: str = "log.example") -> TreeHead:
@@ -95,16 +98,25 @@ def test_a_log_with_one_other_leaf_is_found_out(old: int, new: int, changed: int
     other = list(LEAVES)
     other[changed % old] = leaf_hash(b"another")
 
-    with pytest.raises(SplitViewError) as refused:
+    expected = (SplitViewError, "split_view") if old == new else NOT_PROVEN
+    with pytest.raises(expected[0]) as refused:
         check_extends(head(old), head(new, other), old, path(old, new, other))
 
-    assert refused.value.code == "split_view"
+    assert refused.value.code == expected[1]
 
 
 def test_a_smaller_head_is_no_going_on() -> None:
     """A log cannot become shorter."""
-    with pytest.raises(SplitViewError):
+    with pytest.raises(OlderHeadError) as refused:
         check_extends(head(7), head(5), 7, ())
+
+    assert refused.value.code == "head_is_older"
+
+
+def test_a_wrong_proof_from_anybody_accuses_nobody() -> None:
+    """The heads are of one history; only what should show it is wrong."""
+    with pytest.raises(UnprovenHeadError):
+        check_extends(head(7), head(9), 7, tuple(b"x" * 32 for _ in path(7, 9)))
 
 
 @pytest.mark.parametrize(

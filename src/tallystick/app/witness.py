@@ -115,7 +115,8 @@ def compare_heads(one: str, other: str, *, log_keys: Sequence[str]) -> tuple[Tre
     Two of different size need a proof: one of them must be an update from the other's size.
 
     Raises:
-        SplitViewError: they do not.
+        SplitViewError: they are of one size and differ.
+        UnprovenHeadError: the proof does not lead from the smaller to the larger.
         TreeError: one is not to be trusted, or the proof is missing or makes no sense.
     """
     keys = load_verify_keys(log_keys)

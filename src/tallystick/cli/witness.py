@@ -71,8 +71,8 @@ def cosign_command(
 ) -> None:
     """Check that the head in UPDATE goes on from the last one, and cosign it.
 
-    UPDATE is what `tallystick log head --since SIZE` writes. Exit 1 if the log contradicts
-    itself: then keep both heads, which prove it.
+    UPDATE is what `tallystick log head --since SIZE` writes. Exit 1 if that is not
+    shown; if the log contradicts itself, keep both heads, which prove it.
 
     \b
     Example:

@@ -249,9 +249,24 @@ class MalformedUpdateError(TreeError):
 
 
 class SplitViewError(TreeError):
-    """Two signed heads of one log contradict each other: it told two different stories."""
+    """Two signed heads of one size have different roots: the log told two different stories."""
 
     code = "split_view"
+
+    def __init__(self, size: int) -> None:
+        super().__init__(size)
+
+    def __str__(self) -> str:
+        return (
+            f"the log signed two different heads of {self.args[0]} records: keep both, they prove"
+            " that it was forked"
+        )
+
+
+class UnprovenHeadError(TreeError):
+    """Nothing shows that a head goes on from the one that is known, and nothing disproves it."""
+
+    code = "head_not_proven"
 
     def __init__(self, known_size: int, new_size: int) -> None:
         super().__init__(known_size, new_size)
@@ -259,9 +274,22 @@ class SplitViewError(TreeError):
     def __str__(self) -> str:
         known_size, new_size = self.args
         return (
-            f"the log's head of {new_size} records does not go on from its head of {known_size}:"
-            " both are signed, so keep both, they prove that the log was forked"
+            f"the proof does not lead from the head of {known_size} records to that of"
+            f" {new_size}: ask the log for another; if it has none, it was forked"
         )
+
+
+class OlderHeadError(TreeError):
+    """A head is of fewer records than the one that is known already."""
+
+    code = "head_is_older"
+
+    def __init__(self, known_size: int, new_size: int) -> None:
+        super().__init__(known_size, new_size)
+
+    def __str__(self) -> str:
+        known_size, new_size = self.args
+        return f"expected a head of at least {known_size} records, got one of {new_size}"
 
 
 class RotationError(TreeError):

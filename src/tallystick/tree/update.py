@@ -13,8 +13,10 @@ from tallystick.core.keys import VerifyKey
 from tallystick.tree.errors import (
     ConsistencyError,
     MalformedUpdateError,
+    OlderHeadError,
     OversizedTextError,
     SplitViewError,
+    UnprovenHeadError,
 )
 from tallystick.tree.head import SignedHead, TreeHead, open_head
 from tallystick.tree.merkle import HASH_BYTES, TREE_SIZE_MAX, check_consistency
@@ -83,6 +85,8 @@ def check_update(
 
     Raises:
         SplitViewError: the new head contradicts the known one.
+        UnprovenHeadError: nothing shows that it goes on from the known one.
+        OlderHeadError: it is of fewer records.
         MalformedUpdateError: it goes on from another head than the known one.
         TreeError: the head is not to be trusted, or the proof makes no sense.
     """
@@ -96,8 +100,13 @@ def check_extends(
 ) -> None:
     """Check that a verified head goes on from another verified head of the same log.
 
+    Two heads of one size are proof against the log. A proof that fails is none: anybody may
+    have written it.
+
     Raises:
-        SplitViewError: they contradict each other: the log told two stories.
+        SplitViewError: they are of one size and differ: the log told two stories.
+        OlderHeadError: the new one is of fewer records.
+        UnprovenHeadError: the proof does not lead from the one to the other.
         MalformedUpdateError: the proof is from another size, or the log's name differs.
     """
     if known is None:
@@ -106,13 +115,13 @@ def check_extends(
         raise MalformedUpdateError(f"expected a head of {known.origin}, got one of {new.origin}")
     if known.size == new.size:
         if known.root != new.root:
-            raise SplitViewError(known.size, new.size)
+            raise SplitViewError(known.size)
         return
+    if new.size < known.size:
+        raise OlderHeadError(known.size, new.size)
     if old_size != known.size:
         raise MalformedUpdateError(f"expected a proof from size {known.size}, got {old_size}")
-    if new.size < known.size:
-        raise SplitViewError(known.size, new.size)
     try:
         check_consistency(known.size, known.root, new.size, new.root, path)
     except ConsistencyError as error:
-        raise SplitViewError(known.size, new.size) from error
+        raise UnprovenHeadError(known.size, new.size) from error
