@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tallystick.app.contradictions import clocks_ahead, contradictions
 from tallystick.app.segment_check import file_sha256
 from tallystick.app.store import OpenStore
 from tallystick.app.stored_contracts import contract_of
@@ -181,8 +182,11 @@ def _remarks(log: Reading) -> Iterator[tuple[str, str]]:
             "clock",
             f"the clock stepped back {steps} times; order is by number, so nothing is lost",
         )
-    for gap in admit_leaves(log.leaves(0, log.size)).sequence_gaps:
+    evidence = admit_leaves(log.leaves(0, log.size))
+    for gap in evidence.sequence_gaps:
         yield "sequence", f"{gap.missing} records of {gap.producer!a} never came"
+    yield from contradictions(evidence)
+    yield from clocks_ahead(log.leaves(0, log.size))
 
 
 def _strays(store: OpenStore) -> Iterator[tuple[str, str]]:

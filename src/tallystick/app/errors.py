@@ -174,6 +174,19 @@ class WitnessStateMissingError(TallystickError):
         )
 
 
+class NotShippedError(TallystickError):
+    """What waits in a spool could not be sent; it waits on."""
+
+    code = "not_shipped"
+    exit_status = 1
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+
+    def __str__(self) -> str:
+        return f"not sent, and kept in the spool: {self.args[0]}"
+
+
 class UnknownHeadSizeError(TallystickError):
     """A proof was asked from a size that the log does not have."""
 

@@ -1,39 +1,59 @@
-"""``tallystick doctor``: whether a store is whole."""
+"""``tallystick doctor``: whether a store is whole, or what works on a node."""
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import click
 
-from tallystick.app.doctor import check_store
-from tallystick.app.store import open_store
 from tallystick.cli.options import json_option, say, store_option
 from tallystick.core.canonical import canonical_bytes
+from tallystick.emit.settings import FILE
+
+_MARKS = {"ok": "ok", "warn": "warn", "fail": "FAIL"}
 
 
 @click.command("doctor")
-@store_option()
+@store_option(required=False)
+@click.option("--node", "on_node", is_flag=True, help="Look at this node instead of a store.")
+@click.option(
+    "--config",
+    default=FILE,
+    show_default=True,
+    metavar="FILE",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Settings of the node.",
+)
 @json_option()
-def doctor_command(*, store: Path, as_json: bool) -> None:
-    """Read everything in a store and check it; exit 0 if it is whole, 1 if it is damaged.
+def doctor_command(*, store: Path | None, on_node: bool, config: Path, as_json: bool) -> None:
+    """Check a store, or with --node what a node needs; exit 0 if it is well, 1 if not.
 
-    Every leaf is hashed again, every head compared with the tree, every receipt verified,
-    the ledger added up and every segment hashed. Remarks are no damage.
+    Of a store every leaf is hashed again, every head compared with the tree, every receipt
+    verified, the ledger added up and every segment hashed. Remarks are no damage: they name
+    what contradicts itself, such as one GPU in two allocations at once.
+
+    Of a node the hooks' interpreter, the spool, the GPUs, DCGM and slurm.conf are asked.
 
     \b
-    Example:
+    Examples:
       tallystick doctor --store DIR
+      tallystick doctor --node
     """
-    shows = sys.stderr.isatty()
+    if on_node:
+        _check_node(config, as_json=as_json)
+    elif store is None:
+        raise click.UsageError("expected --store DIR, or --node")
+    else:
+        _check_store(store, as_json=as_json)
 
-    def on_check(name: str) -> None:
-        if shows:
-            click.echo(f"\r\033[Kchecking {name}", nl=False, err=True)
+
+def _check_store(store: Path, *, as_json: bool) -> None:
+    from tallystick.app.doctor import check_store  # noqa: PLC0415 (a node needs no SQLite)
+    from tallystick.app.store import open_store  # noqa: PLC0415 (as above)
 
     with open_store(store, notice=say) as opened:
-        found = check_store(opened, on_check)
-    if shows:
-        click.echo("\r\033[K", nl=False, err=True)
+        found = check_store(opened, _on_check())
+    _clear()
     if as_json:
         click.echo(canonical_bytes(found.to_json()))
         sys.exit(1 if found.damages else 0)
@@ -46,3 +66,27 @@ def doctor_command(*, store: Path, as_json: bool) -> None:
         click.echo(f"remark: {check}: {said}")
     click.echo(f"{found.size} records, {len(found.damages)} damages")
     sys.exit(1 if found.damages else 0)
+
+
+def _check_node(config: Path, *, as_json: bool) -> None:
+    from tallystick.app.node_checkup import check_node  # noqa: PLC0415 (a store needs no node)
+
+    found = check_node(config, _on_check())
+    _clear()
+    if as_json:
+        click.echo(canonical_bytes(found.to_json()))
+    else:
+        for each in found.said:
+            click.echo(f"{_MARKS[each.word]:<4}  {each.check:<8}  {each.message}")
+    sys.exit(0 if found.works else 1)
+
+
+def _on_check() -> Callable[[str], None]:
+    if not sys.stderr.isatty():
+        return lambda _: None
+    return lambda name: click.echo(f"\r\033[Kchecking {name}", nl=False, err=True)
+
+
+def _clear() -> None:
+    if sys.stderr.isatty():
+        click.echo("\r\033[K", nl=False, err=True)

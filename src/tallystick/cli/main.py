@@ -16,6 +16,7 @@ _COMMANDS = {
     "contract": ("tallystick.cli.contract", "contract"),
     "demo": ("tallystick.cli.demo", "demo_command"),
     "doctor": ("tallystick.cli.doctor", "doctor_command"),
+    "hook": ("tallystick.cli.hook", "hook"),
     "init": ("tallystick.cli.init", "init_command"),
     "keys": ("tallystick.cli.keys", "keys"),
     "ledger": ("tallystick.cli.ledger", "ledger"),
@@ -24,6 +25,8 @@ _COMMANDS = {
     "receipt": ("tallystick.cli.receipt", "receipt"),
     "run": ("tallystick.cli.run", "run"),
     "segment": ("tallystick.cli.segment", "segment"),
+    "serve": ("tallystick.cli.serve", "serve"),
+    "ship": ("tallystick.cli.ship", "ship_command"),
     "witness": ("tallystick.cli.witness", "witness"),
 }
 

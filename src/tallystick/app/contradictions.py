@@ -1,0 +1,115 @@
+"""What in a store contradicts itself: nothing is damaged, and yet it cannot all be true.
+
+Each is said once, with what a person needs to look it up. Nothing is corrected: which of two
+sources is wrong the evidence does not say.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+from typing import Any, Final
+
+import msgspec
+
+from tallystick.core.instant import SECOND_US, format_instant, parse_instant
+from tallystick.evidence.admission import Evidence
+from tallystick.evidence.leaf import LOG_PRODUCER, leaf_record, leaf_recorded
+from tallystick.evidence.record import Record
+from tallystick.timeline.attempt import Attempt, build_attempt
+from tallystick.timeline.grouping import AttemptRecords, group_records
+
+HOOK: Final = "slurm-hook/"
+CLOCK_US: Final = 2 * SECOND_US
+"""How far clocks may be apart before it is said: accounting has whole seconds."""
+
+Remark = tuple[str, str]
+
+
+def contradictions(evidence: Evidence) -> Iterator[Remark]:
+    """Say what contradicts itself among the records of a store."""
+    grouped = group_records(evidence.records)
+    records = [each for run in grouped.runs for each in run.attempts if each.started]
+    attempts = [build_attempt(each) for each in records]
+    yield from _shared_gpus(attempts)
+    yield from _missing_hooks(records)
+    yield from _clocks_apart(records)
+
+
+def _shared_gpus(attempts: Iterable[Attempt]) -> Iterator[Remark]:
+    """Find GPUs that two attempts held at one time."""
+    holders: dict[str, list[Attempt]] = defaultdict(list)
+    for attempt in attempts:
+        for gpu in attempt.gpus:
+            if gpu.uuid is not None and attempt.held is not None:
+                holders[gpu.uuid].append(attempt)
+    for uuid, held in sorted(holders.items()):
+        ordered = sorted(held, key=lambda each: (each.start_us, each.key))
+        for earlier, later in pairwise(ordered):
+            if later.start_us < earlier.until_us:
+                until = format_instant(min(earlier.until_us, later.until_us))
+                said = f"{uuid} was held by {earlier.key} and by {later.key}"
+                yield "gpus", f"{said} from {format_instant(later.start_us)} to {until}"
+
+
+def _missing_hooks(attempts: Sequence[AttemptRecords]) -> Iterator[Remark]:
+    """Find attempts that only one of a node's two hooks saw, or none on a node that has hooks.
+
+    A node that failed runs no epilog, so this need not be a fault of the hooks.
+    """
+    hooked = {node for each in attempts for node in _hook_nodes(each.all)}
+    for attempt in attempts:
+        began = _hook_nodes(attempt.started)
+        ended = _hook_nodes(attempt.of("allocation.ended"))
+        rows_end = attempt.of("allocation.ended")
+        for node in sorted(began - ended if rows_end else ()):
+            yield "hooks", f"{attempt.key} has a prolog and no epilog on {node}"
+        for node in sorted(ended - began):
+            yield "hooks", f"{attempt.key} has an epilog and no prolog on {node}"
+        for node in sorted((_nodes(attempt) & hooked) - began - ended):
+            yield "hooks", f"{attempt.key} has neither prolog nor epilog on {node}, which has hooks"
+
+
+def _hook_nodes(records: Iterable[Record]) -> set[str]:
+    names = (record.producer for record in records)
+    return {name.removeprefix(HOOK) for name in names if name.startswith(HOOK)}
+
+
+def _nodes(attempt: AttemptRecords) -> set[str]:
+    bodies = (record.body for record in attempt.started)
+    return {node for body in bodies for node in getattr(body, "nodes", ())}
+
+
+def _clocks_apart(attempts: Iterable[AttemptRecords]) -> Iterator[Remark]:
+    """Find nodes whose hook saw a start before the scheduler made it, by more than a little."""
+    worst: dict[str, tuple[int, str]] = {}
+    for attempt in attempts:
+        stated = [each for each in attempt.started if not each.producer.startswith(HOOK)]
+        first_us = min((each.at_us or 0 for each in stated), default=None)
+        for record in attempt.started:
+            if first_us is None or not record.producer.startswith(HOOK):
+                continue
+            early_us = first_us - (record.at_us or 0)
+            node = record.producer.removeprefix(HOOK)
+            worst[node] = max(worst.get(node, (0, "")), (early_us, attempt.key))
+    for node, (early_us, key) in sorted(worst.items()):
+        if early_us > CLOCK_US:
+            said = f"the prolog on {node} saw {key} start {early_us // SECOND_US} s too early"
+            yield "clock", f"{said}: its clock and the scheduler's are apart"
+
+
+def clocks_ahead(leaves: Iterable[bytes]) -> Iterator[Remark]:
+    """Find producers that saw things after the log had recorded them: their clock is ahead.
+
+    Args:
+        leaves: All leaves of the log.
+    """
+    ahead_us: dict[str, int] = {}
+    for leaf in leaves:
+        envelope: dict[str, Any] = msgspec.json.decode(leaf_record(leaf))
+        name = envelope["producer"]["name"]
+        if name != LOG_PRODUCER and envelope["observed"] > leaf_recorded(leaf):
+            by_us = parse_instant(envelope["observed"]) - parse_instant(leaf_recorded(leaf))
+            ahead_us[name] = max(ahead_us.get(name, 0), by_us)
+    for name, by_us in sorted(ahead_us.items()):
+        if by_us > CLOCK_US:
+            yield "clock", f"the clock of {name!a} is ahead of the log's by {by_us // SECOND_US} s"

@@ -1,0 +1,227 @@
+"""Bringing the records of a spool home: read, send, and remove what the log has.
+
+A file goes only after the log has answered for it. So a shipper that is killed, or a server
+that dies after it answered, costs one more delivery, which the log answers with ``exists``.
+What the log will not take is set aside, and what was dropped on the node becomes a record.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Callable, NamedTuple
+
+from tallystick.emit.part import BadFileError, Part
+from tallystick.emit.record import Numbered, canonical_bytes, draft_record, format_instant
+from tallystick.emit.slurm.held import held_file, read_held
+from tallystick.emit.spool import clock_us
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from pathlib import Path
+
+    from tallystick.emit.notes import Notes
+    from tallystick.emit.post import Answer
+
+BATCH_LINES_MAX = 1000
+BATCH_BYTES_MAX = 4 << 20
+TOLD = frozenset({"accepted", "exists"})
+
+Send = Callable[["Sequence[bytes]"], "Sequence[Answer]"]
+_TASK_KEY = re.compile(r"slurm:[^\s:]+:([0-9]+)@([^\s:]+):[0-9]+")
+
+
+class Item(NamedTuple):
+    """A line to send, and what it stands for: a file, a file that is bad, or notes of losses."""
+
+    line: bytes
+    part: Part
+    name: str | None = None
+    trouble: str | None = None
+    notes: Notes | None = None
+
+
+@dataclass
+class Shipped:
+    """What became of what waited; ``problems`` name parts that could not be read."""
+
+    counts: dict[str, int] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
+
+    @property
+    def total(self) -> int:
+        """How many records were answered."""
+        return sum(self.counts.values())
+
+
+class Shipper:
+    """Reads all parts of a spool that it may read, and sends what waits.
+
+    Args:
+        spool: The spool.
+        node: Name of this machine, for what the shipper itself has to say.
+        trusted: User ids, besides root and the caller's, that may write for any producer.
+    """
+
+    def __init__(self, spool: Path, node: str, trusted: Collection[int]) -> None:
+        self.lines_max = BATCH_LINES_MAX
+        self._spool = spool
+        self._producer = Numbered(f"spool/{node}")
+        self._trusted = frozenset({0, os.geteuid(), *trusted})
+
+    def ship(self, send: Send, on_batch: Callable[[Shipped], None] = lambda _: None) -> Shipped:
+        """Send all that waits now, batch by batch.
+
+        Args:
+            send: Delivers some lines and gives an answer for each; raises if it cannot.
+            on_batch: Told of every batch that was answered.
+
+        Raises:
+            OSError: the spool cannot be read or changed.
+            Exception: whatever ``send`` raises; everything not answered stays.
+        """
+        shipped = Shipped()
+        with ExitStack() as parts:
+            for batch in _batches(self._items(parts, shipped), self.lines_max):
+                answers = send([item.line for item in batch])
+                for answer in answers:
+                    shipped.counts[answer.word] = shipped.counts.get(answer.word, 0) + 1
+                _settle(batch, answers)
+                on_batch(shipped)
+        return shipped
+
+    def _items(self, parts: ExitStack, shipped: Shipped) -> Iterator[Item]:
+        for uid in sorted(_uids(self._spool)):
+            try:
+                part = parts.enter_context(Part(self._spool, uid))
+            except OSError as error:
+                reason = (error.strerror or str(error)).lower()
+                shipped.problems.append(f"{self._spool / str(uid)}: {reason}")
+                continue
+            yield from self._losses(part)
+            for name in part.names():
+                with suppress(FileNotFoundError):
+                    yield self._item(part, name)
+
+    def _item(self, part: Part, name: str) -> Item:
+        try:
+            line = part.read(name)
+            self._check_producer(part, line)
+        except BadFileError as error:
+            trouble = str(error)
+            body = {"uid": part.uid, "file": ascii(name)[1:-1], "reason": trouble}
+            return Item(self._line("spool.quarantined", body), part, name, trouble)
+        return Item(line, part, name)
+
+    def _check_producer(self, part: Part, line: bytes) -> None:
+        """Refuse what a user says in a name that is not theirs, or of somebody else's job.
+
+        Raises:
+            BadFileError: they may not say it.
+        """
+        if part.uid in self._trusted:
+            return
+        try:
+            record = json.loads(line)
+            producer, body = record["producer"]["name"], record["body"]
+            kind, attempt = record["kind"], body.get("attempt")
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise BadFileError("it is no record") from error
+        if not str(producer).startswith((f"slurm-task/{part.uid}@", f"job/{part.uid}@")):
+            raise BadFileError(f"user {part.uid} may not write as {str(producer)!a}")
+        if str(kind).startswith("allocation.") or not self._owns(part.uid, attempt):
+            raise BadFileError(f"user {part.uid} may not write {str(kind)!a} of {attempt!a}")
+
+    def _owns(self, uid: int, attempt: Any) -> bool:
+        match = _TASK_KEY.fullmatch(attempt) if isinstance(attempt, str) else None
+        if match is None:
+            return False
+        held = read_held(held_file(self._spool, match[1], match[2]))
+        return held is not None and held.uid == uid
+
+    def _losses(self, part: Part) -> Iterator[Item]:
+        notes = part.notes()
+        if notes.dropped:
+            *lines, last = [self._line("spool.gap", body) for body in gap_bodies(part.uid, notes)]
+            yield from (Item(line, part) for line in lines)
+            yield Item(last, part, notes=notes)
+
+    def _line(self, kind: str, body: dict[str, Any]) -> bytes:
+        now_us = clock_us()
+        record = draft_record(kind, body, producer=self._producer, at_us=None, observed_us=now_us)
+        return canonical_bytes(record)
+
+
+def _settle(batch: Sequence[Item], answers: Sequence[Answer]) -> None:
+    """Remove what the log has, and set aside what it will not take.
+
+    Raises:
+        OSError: the spool cannot be changed.
+    """
+    told: dict[Part, list[str]] = {}
+    for item, answer in zip(batch, answers):
+        is_told = answer.word in TOLD
+        if item.name is not None and item.trouble is not None:
+            item.part.quarantine(item.name, item.trouble)
+        elif item.name is not None and is_told:
+            told.setdefault(item.part, []).append(item.name)
+        elif item.name is not None:
+            why = f"{answer.word}: {answer.code}: {answer.message}"
+            item.part.quarantine(item.name, why)
+        elif item.notes is not None and is_told:
+            item.part.clear_notes(item.notes)
+    for part, names in told.items():
+        part.remove(names)
+
+
+def gap_bodies(uid: int, notes: Notes) -> Iterator[dict[str, Any]]:
+    """Say what was dropped: one body for each producer, boot and reason."""
+    groups: dict[tuple[str, str | None, str], list[dict[str, Any]]] = {}
+    for line in notes.lines:
+        with suppress(ValueError, KeyError, TypeError):
+            note = json.loads(line)
+            producer = note["producer"]
+            group = (producer["name"], producer["boot"], note["reason"])
+            groups.setdefault(group, []).append(note)
+    known = 0
+    for (name, boot, reason), dropped in groups.items():
+        known += len(dropped)
+        numbers = [n["producer"]["seq"] for n in dropped if n["producer"]["seq"] is not None]
+        times = [note["at_us"] for note in dropped]
+        yield {
+            "uid": uid,
+            "producer": name,
+            "boot": boot,
+            "reason": reason,
+            "dropped": len(dropped),
+            "kinds": sorted({note["kind"] for note in dropped}),
+            "first_seq": min(numbers, default=None),
+            "last_seq": max(numbers, default=None),
+            "from": format_instant(min(times)),
+            "to": format_instant(max(times)),
+        }
+    if notes.dropped > known:
+        reason = "there was no room to note which"
+        yield {"uid": uid, "producer": None, "dropped": notes.dropped - known, "reason": reason}
+
+
+def _uids(spool: Path) -> Iterator[int]:
+    for path in spool.iterdir():
+        if path.name.isdigit() and len(path.name) < 12:
+            yield int(path.name)
+
+
+def _batches(items: Iterable[Item], lines_max: int) -> Iterator[list[Item]]:
+    batch: list[Item] = []
+    size = 0
+    for item in items:
+        if batch and (len(batch) >= lines_max or size + len(item.line) > BATCH_BYTES_MAX):
+            yield batch
+            batch, size = [], 0
+        batch.append(item)
+        size += len(item.line)
+    if batch:
+        yield batch

@@ -1,0 +1,1 @@
+"""Slurm's hooks: what each of them sees, written down and nothing decided."""

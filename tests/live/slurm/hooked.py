@@ -1,0 +1,345 @@
+"""A real two-node cluster with our hooks on it, and everything that follows from a job.
+
+The nodes share one machine, so each has its own installation: settings, spool and tools in a
+folder, found by the node's name. GPUs are stand-ins; Slurm, its database and its hooks are not.
+"""
+
+import json
+import os
+import pwd
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from tallystick.app.node_files import LINES, install_node
+from tallystick.app.ship import store_sender
+from tallystick.app.store import init_store, open_store
+from tallystick.emit.ship import Shipper
+
+HERE: Final = Path(__file__).parent
+KIT: Final = HERE / "cluster"
+TALLYSTICK: Final = HERE.parents[2] / ".venv" / "bin" / "tallystick"
+NODES: Final = ("n1", "n2", "ctld")
+PYTHON: Final = "/usr/bin/python3"  # Every user of the machine can run it.
+CONTRACT: Final = """
+schema = "tallystick.contract/1"
+id = "cluster"
+version = 1
+currency = "USD"
+effective_from = 2026-01-01T00:00:00Z
+[parties]
+provider = "Example Cloud"
+customer = "Acme"
+[[rate]]
+clause = "1"
+gpu_type = "h100"
+per_hour = "3.60"
+[[rule]]
+clause = "2"
+when = { telemetry = "unknown" }
+then = "hold"
+"""
+COLUMNS: Final = (
+    "JobIDRaw,JobID,Cluster,User,UID,Account,Partition,Submit,Eligible,Start,End,ElapsedRaw,"
+    "Suspended,State,ExitCode,NNodes,AllocTRES,NodeList,Comment"
+)
+
+
+def uuids(node: str) -> list[str]:
+    """Give the boards of a node, in the order of their index."""
+    return [f"GPU-0000000{node[-1]}-000{n}-4000-8000-000000000000" for n in range(4)]
+
+
+@dataclass
+class Receipt:
+    """What a receipt says of a run, where tests look."""
+
+    predicate: dict[str, Any]
+
+    @property
+    def attempts(self) -> list[dict[str, Any]]:
+        """Give the attempts in order."""
+        found: list[dict[str, Any]] = self.predicate["attempts"]
+        return found
+
+    @property
+    def ended_by(self) -> list[str | None]:
+        """Whose act each attempt's end was."""
+        return [each["ended_by"] for each in self.attempts]
+
+    @property
+    def gpus(self) -> list[list[str]]:
+        """Give the UUIDs of each attempt."""
+        return [each["gpu_uuids"] for each in self.attempts]
+
+    @property
+    def reasons(self) -> set[str]:
+        """Give the reasons of all gaps in coverage."""
+        return {gap["reason"] for each in self.predicate["coverage"] for gap in each["gaps"]}
+
+    @property
+    def codes(self) -> set[str]:
+        """Give the codes of all findings."""
+        return {each["code"] for each in self.predicate["findings"]}
+
+    def seconds(self, number: int) -> int:
+        """Give the whole seconds that an attempt held its GPUs."""
+        metered = [
+            line["quantity"]
+            for line in self.predicate["lines"]
+            if line["attempt"] == self.attempts[number]["attempt"]
+        ]
+        assert metered, "an attempt that held GPUs has a line"
+        total = sum(int(each.partition(".")[0]) for each in metered)
+        gpus: int = self.attempts[number]["gpus"]
+        return total // gpus
+
+
+class HookedCluster:
+    """Slurm with two nodes of four GPUs, and a store for what it says."""
+
+    def __init__(self, folder: Path, port: int) -> None:
+        self.run_folder = folder / "slurm"
+        self.folder = folder
+        self.store = folder / "store"
+        self._environment = {
+            **os.environ,
+            "SLURM_TEST_RUN": str(self.run_folder),
+            "SLURM_TEST_PORT": str(port),
+            "SLURM_CONF": str(self.run_folder / "etc" / "slurm.conf"),
+            "TALLYSTICK_STORE": str(self.store),
+        }
+
+    def start(self) -> None:
+        """Start the daemons, put the hooks in, and make the store."""
+        self.folder.chmod(0o755)
+        self.command("bash", str(KIT / "start.sh"))
+        for node in NODES:
+            self._install(node)
+        for hook, key in LINES.items():
+            self._dispatch(hook, key)
+        self.command("sed", "-i", "s/^KillWait=.*/KillWait=2/", self._environment["SLURM_CONF"])
+        self.command("scontrol", "reconfigure")
+        self.command("scontrol", "update", "partition=spot", "GraceTime=2")
+        init_store(self.store, "cluster.example/log")
+        (self.folder / "contract.toml").write_text(CONTRACT)
+        self.tallystick("contract", "add", str(self.folder / "contract.toml"))
+
+    def stop(self) -> None:
+        """Stop the daemons; nothing of the cluster is left running."""
+        subprocess.run(
+            ["bash", KIT / "stop.sh"], env=self._environment, capture_output=True, check=False
+        )
+
+    def _install(self, node: str) -> None:
+        place = self.node(node)
+        (place / "bin").mkdir(parents=True)
+        lines = [
+            f"TALLYSTICK_SPOOL={place / 'spool'}",
+            f"TALLYSTICK_PATH={place / 'bin'}:/usr/bin:/bin",
+            "TALLYSTICK_SLURM_INDEX=nvml",
+            "TALLYSTICK_HOOK_CPU=5",
+            "TALLYSTICK_CAPACITY=spot=spot ondemand=on_demand",
+        ]
+        (place / "node.env").write_text("\n".join(lines) + "\n")
+        install_node(place, spool=None, url=None, python=PYTHON)
+        boards = uuids(node) if node != "ctld" else []
+        said = [
+            f"echo '{n}, {uuid}, 00000000:0{n}:00.0, Disabled'" for n, uuid in enumerate(boards)
+        ]
+        self.tool(node, "nvidia-smi", "\n".join(said))
+
+    def tool(self, node: str, name: str, script: str) -> None:
+        """Put a tool onto a node."""
+        path = self.node(node) / "bin" / name
+        path.write_text(f"#!/bin/sh\n{script}\n")
+        path.chmod(0o755)
+
+    def _dispatch(self, hook: str, key: str) -> None:
+        """Have Slurm's hook call the one of the node, then end as a test wants the site's to."""
+        path = self.run_folder / "etc" / "hooks" / key
+        ctl = self.run_folder / "ctl" / key
+        path.write_text(
+            "#!/bin/sh\n"
+            f"{self.folder}/${{SLURMD_NODENAME:-ctld}}/{hook}\n"
+            f"[ -e {ctl}.again ] && {self.folder}/${{SLURMD_NODENAME:-ctld}}/{hook}\n"
+            f"[ -e {ctl}.exit ] && exit 1\n"
+            "exit 0\n"
+        )
+        path.chmod(0o755)
+
+    def node(self, name: str) -> Path:
+        """Give the folder of a node's installation."""
+        return self.folder / name
+
+    def command(self, *argv: str, check: bool = True) -> str:
+        """Run a command as root, and give what it prints."""
+        ran = subprocess.run(
+            argv, env=self._environment, capture_output=True, check=False, timeout=120
+        )
+        assert ran.returncode == 0 or not check, (argv, ran.stdout, ran.stderr)
+        return ran.stdout.decode()
+
+    def tallystick(self, *argv: str) -> str:
+        """Run our command line on the store."""
+        return self.command(str(TALLYSTICK), *argv)
+
+    def submit(
+        self,
+        run: str,
+        script: str,
+        *options: str,
+        partition: str = "spot",
+        user: str = "alice",
+        gpus: int = 2,
+    ) -> str:
+        """Submit a batch job that belongs to a run, and give its id."""
+        return self.command(
+            *self._as(user),
+            "sbatch",
+            "--parsable",
+            f"--partition={partition}",
+            f"--gres=gpu:h100:{gpus}",
+            "--mem=500",
+            "--output=/dev/null",
+            f"--comment=tallystick.run={run}",
+            *options,
+            f"--wrap={script}",
+        ).strip()
+
+    def _as(self, user: str) -> list[str]:
+        who = [f"--reuid={user}", f"--regid={user}", "--init-groups"]
+        variables = ["HOME=/", f"USER={user}", "PATH=/usr/bin:/bin"]
+        conf = f"SLURM_CONF={self._environment['SLURM_CONF']}"
+        return ["setpriv", *who, "env", "-C", "/", "-i", *variables, conf]
+
+    def state(self, job: str) -> str:
+        """Say what the controller says of a job."""
+        return self.command("squeue", "-h", "-j", job, "-t", "all", "-o", "%T", check=False).strip()
+
+    def wait(self, job: str, *states: str, limit_s: float = 60) -> None:
+        """Wait until a job is in one of some states."""
+        self.until(lambda: self.state(job) in states, f"job {job} is {self.state(job)}", limit_s)
+
+    def until(self, holds: Any, otherwise: str, limit_s: float = 60) -> None:
+        """Wait until something holds."""
+        deadline = time.monotonic() + limit_s
+        while not holds():
+            assert time.monotonic() < deadline, otherwise
+            time.sleep(0.2)
+
+    def wait_final(self, job: str, rows: int = 1, limit_s: float = 60) -> None:
+        """Wait until accounting has the last word on a job: all its rows have an end."""
+
+        def is_final() -> bool:
+            ends = self.command(
+                "sacct", "-n", "-P", "-D", "-X", "-j", job, "-o", "State,End", check=False
+            ).splitlines()
+            running = ("PENDING", "RUNNING", "SUSPENDED", "REQUEUED|Unknown")
+            is_open = any("Unknown" in end or end.startswith(running) for end in ends)
+            return len(ends) >= rows and not is_open
+
+        self.until(is_final, f"accounting of job {job} is not final", limit_s)
+
+    def wait_hooks(self, job: str, hook: str, count: int, limit_s: float = 30) -> None:
+        """Wait until a hook of a job was called often enough, on all nodes together."""
+        self.until(
+            lambda: len(list(self.calls(job, hook))) >= count,
+            f"{hook} of job {job} was called {len(list(self.calls(job, hook)))} times",
+            limit_s,
+        )
+
+    def calls(self, job: str, hook: str) -> Iterator[dict[str, Any]]:
+        """Give the calls of a hook that wait in the spools."""
+        for record in self.waiting():
+            body = record["body"]
+            if (
+                record["kind"] == "scheduler.hook"
+                and body["job_id"] == job
+                and body["hook"] == hook
+            ):
+                yield body
+
+    def waiting(self) -> Iterator[dict[str, Any]]:
+        """Give the records that wait in all spools."""
+        for node in NODES:
+            for path in sorted(self.node(node).glob("spool/*/new/*.json")):
+                yield json.loads(path.read_bytes())
+
+    def sacct(self) -> Path:
+        """Write all that accounting says to a file."""
+        variables = {"TZ": "UTC0", "SLURM_TIME_FORMAT": "%s", "LC_ALL": "C"}
+        path = self.folder / "sacct.psv"
+        window = ("-S", "2026-01-01T00:00:00", "-o", COLUMNS)
+        ran = subprocess.run(
+            ["sacct", "-D", "-X", "-a", "-P", "--noconvert", "--delimiter=\x1f", *window],
+            env=self._environment | variables,
+            capture_output=True,
+            check=True,
+        )
+        path.write_bytes(ran.stdout)
+        return path
+
+    def harvest(self) -> None:
+        """Bring everything home: what hooks wrote, and what accounting says."""
+        with open_store(self.store) as opened:
+            for node in NODES:
+                uid = pwd.getpwnam("slurm").pw_uid
+                Shipper(self.node(node) / "spool", node, (uid,)).ship(store_sender(opened.log))
+        self.tallystick("collect", "slurm", str(self.sacct()), *self._declared(), *self._hooks())
+
+    def _hooks(self) -> list[str]:
+        """Give what hooks wrote, for accounting to be joined to."""
+        path = self.folder / "hooks.jsonl"
+        with open_store(self.store) as opened, opened.log.reading() as log:
+            leaves = [json.loads(leaf)["record"] for leaf in log.leaves(0, log.size)]
+        hooks = [each for each in leaves if each["producer"]["name"].startswith("slurm-hook/")]
+        path.write_text("".join(f"{json.dumps(each)}\n" for each in hooks))
+        return [str(path)] if hooks else []
+
+    def _declared(self) -> list[str]:
+        return [
+            *("--cluster", "testc", "--timezone", "UTC"),
+            *("--capacity", "spot=spot", "ondemand=on_demand", "--"),
+        ]
+
+    def receipt(self, run: str) -> Receipt:
+        """Bring everything home and rate a run."""
+        self.harvest()
+        return self._rated(self.tallystick("rate", "--run", run, "--json"))
+
+    def receipt_of_accounting(self, run: str) -> Receipt:
+        """Rate a run as if no hook had ever run."""
+        evidence = self.folder / "rows.jsonl"
+        lines = self.command(
+            *(str(TALLYSTICK), "collect", "slurm", "--dry-run", "--json"),
+            *(*self._declared(), str(self.sacct())),
+        )
+        evidence.write_text(lines)
+        contract = str(self.folder / "contract.toml")
+        arguments: Sequence[str] = ("--evidence", str(evidence), "--contract", contract)
+        return self._rated(
+            self.command(str(TALLYSTICK), "rate", *arguments, "--run", run, "--json")
+        )
+
+    def _rated(self, text: str) -> Receipt:
+        (predicate,) = json.loads(text)["receipts"]
+        return Receipt(predicate)
+
+    def daemon(self, *argv: str) -> None:
+        """Start a daemon again."""
+        self.command(*argv)
+
+    def kill(self, name: str, number: str = "-KILL") -> None:
+        """Kill a daemon by its pid file."""
+        path = self.run_folder / "pid" / f"{name}.pid"
+        self.command("kill", number, path.read_text().strip())
+        path.unlink(missing_ok=True)
+
+    def remove(self) -> None:
+        """Remove all files."""
+        shutil.rmtree(self.folder, ignore_errors=True)
