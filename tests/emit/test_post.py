@@ -6,7 +6,8 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from typing import Any, Protocol
+from io import BufferedReader
+from pathlib import Path
 
 import pytest
 
@@ -58,16 +59,25 @@ class Scripted:
             connection.settimeout(LIMIT_S)
             with connection, connection.makefile("rb") as stream:
                 for answer in answers:
-                    head = b"".join(iter(stream.readline, b"\r\n"))
-                    length = int(head.lower().partition(b"content-length: ")[2].split(b"\r\n")[0])
-                    self.requests.append(head + b"\r\n" + stream.read(length))
+                    if (request := _read_request(stream)) is None:
+                        break
+                    self.requests.append(request)
                     connection.sendall(answer)
 
 
-class Say(Protocol):
-    """Makes a server that follows a script."""
+def _read_request(stream: BufferedReader) -> bytes | None:
+    """Read a request, None if there is none."""
+    head = b""
+    while not head.endswith(b"\r\n\r\n"):
+        line = stream.readline(1 << 16)
+        if not line.endswith(b"\r\n"):
+            return None
+        head += line
+    length = int(head.lower().partition(b"content-length: ")[2].split(b"\r\n")[0])
+    return head + stream.read(length)
 
-    def __call__(self, *connections: list[bytes]) -> Scripted: ...
+
+Say = Callable[..., Scripted]
 
 
 @pytest.fixture
@@ -84,11 +94,11 @@ def say() -> Iterator[Say]:
         each.close()
 
 
-def failure(server: Scripted, lines: list[bytes] | None = None) -> NotSentError:
+def failure(server: Scripted) -> NotSentError:
     """Post, and give the reason for which it failed."""
-    with closing(Poster(server.url, TOKEN, timeout_s=5)) as poster:
-        with pytest.raises(NotSentError) as failed:
-            poster.post(LINES if lines is None else lines)
+    poster = Poster(server.url, TOKEN, timeout_s=5)
+    with closing(poster), pytest.raises(NotSentError) as failed:
+        poster.post(LINES)
     return failed.value
 
 
@@ -234,10 +244,9 @@ def test_what_is_no_answer_of_a_server_is_told(say: Say, answer: bytes) -> None:
 def test_a_server_that_is_silent_is_given_up(say: Say) -> None:
     """After the time that was said."""
     server = say([b"HTTP/1.1 200 OK\r\n", b""])
-
-    with closing(Poster(server.url, TOKEN, timeout_s=0.2)) as poster:
-        with pytest.raises(NotSentError, match="timed out"):
-            poster.post(LINES)
+    poster = Poster(server.url, TOKEN, timeout_s=0.2)
+    with closing(poster), pytest.raises(NotSentError, match="timed out"):
+        poster.post(LINES)
 
 
 def test_nobody_there_is_told() -> None:
@@ -249,6 +258,18 @@ def test_nobody_there_is_told() -> None:
         Poster(f"http://127.0.0.1:{port}", TOKEN).post(LINES)
 
     assert not failed.value.is_final
+
+
+def test_a_connection_that_is_reset_at_once_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that ends just now resets who knocks."""
+
+    def reset(*_: object, **__: object) -> None:
+        raise ConnectionResetError(104, "Connection reset by peer")
+
+    monkeypatch.setattr(socket, "create_connection", reset)
+
+    with pytest.raises(NotSentError, match="connection reset by peer"):
+        Poster("http://127.0.0.1:1", TOKEN).post(LINES)
 
 
 @pytest.mark.parametrize("host", ["no.such.host.invalid", "x" * 70 + ".example", "a..b"])
@@ -264,7 +285,7 @@ def test_a_server_without_tls_is_told(say: Say) -> None:
     """The token was not sent."""
     server = say([reply(TAKEN)])
 
-    with pytest.raises(NotSentError), closing(socket.socket()):
+    with pytest.raises(NotSentError):
         Poster(server.url.replace("http", "https"), TOKEN, timeout_s=1).post(LINES)
 
     assert all(TOKEN.encode() not in request for request in server.requests)
@@ -385,7 +406,7 @@ def test_a_line_is_one_record(lines: list[bytes]) -> None:
         Poster("http://127.0.0.1:1", TOKEN).post(lines)
 
 
-def test_certificates_that_are_none_are_told(tmp_path: Any) -> None:
+def test_certificates_that_are_none_are_told(tmp_path: Path) -> None:
     """The file is named."""
     with pytest.raises(NotSentError, match="cannot use the certificates") as failed:
         Poster("https://127.0.0.1:1", TOKEN, ca_file=str(tmp_path / "none"))
