@@ -71,16 +71,30 @@ def test_an_attempt_that_still_runs_needs_no_epilog() -> None:
     assert said(by(ROW, started()), by(HOOK, started("00:00:01"))) == []
 
 
-def test_an_attempt_that_no_hook_saw_is_said_where_there_are_hooks() -> None:
-    """Other attempts on the node had theirs."""
-    other = [
-        by(HOOK, started("03:00", attempt="b", run="b", gpus="g9")),
-        *(by(HOOK, each) for each in of("b", ended("04:00"))),
-    ]
+def others(*times: tuple[str, str]) -> list[Json]:
+    """Have the node's hooks see other attempts."""
+    seen = []
+    for start, end in times:
+        key = f"b{start}"
+        seen.append(by(HOOK, started(start, attempt=key, run=key, gpus=f"g{start}")))
+        seen += [by(HOOK, each) for each in of(key, ended(end))]
+    return seen
 
-    assert said(*hooked(), *other) == [
-        ("hooks", "a has neither prolog nor epilog on n, which has hooks")
-    ]
+
+def test_an_attempt_that_no_hook_saw_is_said_while_there_are_hooks() -> None:
+    """Attempts before and after it had theirs."""
+    found = said(
+        by(ROW, started("01:00")),
+        by(ROW, ended("02:00")),
+        *others(("00:00", "00:30"), ("03:00", "04:00")),
+    )
+
+    assert found == [("hooks", "a has neither prolog nor epilog on n, which had hooks then")]
+
+
+def test_an_attempt_before_hooks_were_installed_is_nothing_to_say() -> None:
+    """The first that is heard of a node's hooks comes later."""
+    assert said(*hooked(), *others(("03:00", "04:00"))) == []
 
 
 def test_a_cluster_without_hooks_is_nothing_to_say() -> None:

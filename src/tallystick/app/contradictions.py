@@ -52,21 +52,35 @@ def _shared_gpus(attempts: Iterable[Attempt]) -> Iterator[Remark]:
 
 
 def _missing_hooks(attempts: Sequence[AttemptRecords]) -> Iterator[Remark]:
-    """Find attempts that only one of a node's two hooks saw, or none on a node that has hooks.
+    """Find attempts that only one of a node's two hooks saw, or none while the node had hooks.
 
     A node that failed runs no epilog, so this need not be a fault of the hooks.
     """
-    hooked = {node for each in attempts for node in _hook_nodes(each.all)}
+    times = _hook_times(attempts)
     for attempt in attempts:
-        began = _hook_nodes(attempt.started)
-        ended = _hook_nodes(attempt.of("allocation.ended"))
-        rows_end = attempt.of("allocation.ended")
-        for node in sorted(began - ended if rows_end else ()):
+        ends = attempt.of("allocation.ended")
+        began, ended = _hook_nodes(attempt.started), _hook_nodes(ends)
+        for node in sorted(began - ended if ends else ()):
             yield "hooks", f"{attempt.key} has a prolog and no epilog on {node}"
         for node in sorted(ended - began):
             yield "hooks", f"{attempt.key} has an epilog and no prolog on {node}"
-        for node in sorted((_nodes(attempt) & hooked) - began - ended):
-            yield "hooks", f"{attempt.key} has neither prolog nor epilog on {node}, which has hooks"
+        start_us = attempt.started[0].at_us or 0
+        for node in sorted(_nodes(attempt) - began - ended):
+            first_us, last_us = times.get(node, (start_us, start_us))
+            if first_us < start_us < last_us:
+                said = f"{attempt.key} has neither prolog nor epilog on {node}"
+                yield "hooks", f"{said}, which had hooks then"
+
+
+def _hook_times(attempts: Iterable[AttemptRecords]) -> dict[str, tuple[int, int]]:
+    """Give for each node when its hooks were first and last heard of."""
+    times: dict[str, tuple[int, int]] = {}
+    for record in (record for each in attempts for record in each.all):
+        if record.producer.startswith(HOOK) and record.at_us is not None:
+            node = record.producer.removeprefix(HOOK)
+            first_us, last_us = times.get(node, (record.at_us, record.at_us))
+            times[node] = (min(first_us, record.at_us), max(last_us, record.at_us))
+    return times
 
 
 def _hook_nodes(records: Iterable[Record]) -> set[str]:

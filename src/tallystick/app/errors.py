@@ -187,6 +187,18 @@ class NotShippedError(TallystickError):
         return f"not sent, and kept in the spool: {self.args[0]}"
 
 
+class PollStartMissingError(TallystickError):
+    """A cluster was never polled into a store, and it was not said where to begin."""
+
+    code = "poll_start_missing"
+
+    def __init__(self, cluster: str) -> None:
+        super().__init__(cluster)
+
+    def __str__(self) -> str:
+        return f"expected --from TIME, since cluster {self.args[0]!a} was not polled before"
+
+
 class UnknownHeadSizeError(TallystickError):
     """A proof was asked from a size that the log does not have."""
 

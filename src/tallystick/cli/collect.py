@@ -1,32 +1,20 @@
-"""``tallystick collect``: files of other programs in, evidence records out.
+"""``tallystick collect``: what other programs know in, evidence records out."""
 
-One subcommand for each source. Records go into a store, or with ``--dry-run`` to standard
-output as JSON lines; findings go to standard error, and exit 1 says that nothing came out.
-"""
-
-import json
-import sys
 from collections.abc import Callable
 from datetime import tzinfo
 from functools import wraps
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import click
 
-from tallystick.app.admit import Admission, admit_collected, admit_files
-from tallystick.app.collect import Collector, collect_inputs
+from tallystick.app.admit import admit_files
+from tallystick.app.collect import Collector
 from tallystick.cli.admission import Watch, answers_option, print_admission
-from tallystick.cli.collect_options import (
-    is_pair,
-    read_instant,
-    read_key,
-    read_pair,
-    read_seconds,
-    read_zone,
-)
-from tallystick.cli.findings import finding_sentence
-from tallystick.cli.options import SeveralValues, say, store_option
+from tallystick.cli.collect_options import read_instant, read_key, read_seconds, read_zone
+from tallystick.cli.collecting import OUTPUT, collect_from, common_options
+from tallystick.cli.options import say, store_option
 from tallystick.collectors.collected import Collected, Source
 from tallystick.collectors.dcgm import DcgmOptions, collect_dcgm
 from tallystick.collectors.progress import collect_progress
@@ -36,8 +24,6 @@ from tallystick.collectors.samples import (
     collect_prometheus,
     collect_victoriametrics,
 )
-from tallystick.collectors.slurm import SlurmOptions, collect_slurm
-from tallystick.core.canonical import canonical_bytes
 
 _CADENCE = click.option(
     "--cadence",
@@ -54,23 +40,41 @@ _NODE = click.option(
     help="Node of the exporter, named where a scrape failed.",
 )
 
-_COMMON: tuple[Any, ...] = (
-    click.option("--observed", type=read_instant, hidden=True),
-    click.option("--json", "as_json", is_flag=True, help="Print JSON: one object, or lines."),
-    answers_option(),
-    click.option("--dry-run", is_flag=True, help="Print the records and store nothing."),
-    store_option(required=False),
-    click.argument("inputs", metavar="INPUT...", nargs=-1, required=True),
-)
+_LIVE = {
+    "kubernetes": ("tallystick.cli.collect_kubernetes", "kubernetes_command"),
+    "notices": ("tallystick.cli.collect_kubernetes", "notices_command"),
+    "nvml": ("tallystick.cli.collect_nvml", "nvml_command"),
+    "pull": ("tallystick.cli.collect_pull", "pull_command"),
+    "skypilot": ("tallystick.cli.collect_kubernetes", "skypilot_command"),
+    "slurm": ("tallystick.cli.collect_slurm", "slurm_command"),
+}
+"""Sources that load more than others do, and therefore only when they are asked for."""
 
 
-@click.group()
+class _CollectGroup(click.Group):
+    """The sources of this module, and those of ``_LIVE``."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Name the sources."""
+        return sorted({*super().list_commands(ctx), *_LIVE})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Load a source."""
+        if cmd_name not in _LIVE:
+            return super().get_command(ctx, cmd_name)
+        module, name = _LIVE[cmd_name]
+        command: click.Command = getattr(import_module(module), name)
+        return command
+
+
+@click.group(cls=_CollectGroup)
 def collect() -> None:
-    """Turn files of other programs into evidence records, one JSON object a line.
+    """Turn what other programs know into evidence records, one JSON object a line.
 
     \b
     Examples:
       tallystick collect slurm sacct.psv --cluster c1 --timezone UTC --store DIR
+      tallystick collect slurm --sacct --cluster c1 --every 60 --store DIR
       tallystick collect slurm sacct.psv --cluster c1 --timezone UTC \\
         --dry-run --json > evidence.jsonl
     """
@@ -80,115 +84,14 @@ def _source(name: str) -> Callable[[Callable[..., Collector]], click.Command]:
     """Make a subcommand of a function that turns its options into a collector."""
 
     def decorate(make_collector: Callable[..., Collector]) -> click.Command:
-        def command(
-            inputs: tuple[str, ...],
-            *,
-            store: Path | None,
-            dry_run: bool,
-            answers: bool,
-            as_json: bool,
-            observed: int | None,
-            **options: Any,
-        ) -> None:
-            if inputs.count("-") > 1:
-                raise click.UsageError("standard input can be read once")
-            if store is None and not dry_run:
-                raise click.UsageError("expected --store DIR to keep the records, or --dry-run")
-            collected = collect_inputs(inputs, make_collector(**options), observed_us=observed)
-            if dry_run or store is None:
-                _print(collected, as_json=as_json)
-            else:
-                watch = Watch(len(collected.records), with_answers=answers)
-                admission = _admit(store, collected, name, watch)
-                print_admission(admission, as_json=as_json)
-            if not collected.records:
-                click.get_current_context().exit(1)
+        def command(inputs: tuple[str, ...], **options: Any) -> None:
+            output = {option: options.pop(option) for option in OUTPUT}
+            collect_from(name, inputs, make_collector(**options), **output)
 
-        decorated: Any = wraps(make_collector)(command)
-        for decorator in _COMMON:
-            decorated = decorator(decorated)
+        decorated = common_options(inputs_required=True)(wraps(make_collector)(command))
         return collect.command(name)(decorated)
 
     return decorate
-
-
-def _admit(store: Path, collected: Collected, source: str, watch: Watch) -> Admission:
-    from tallystick.app.store import open_store  # noqa: PLC0415 (a dry run needs no SQLite)
-
-    with open_store(store, notice=say) as opened, watch:
-        return admit_collected(opened.log, collected, source, watch.saw)
-
-
-def _print(collected: Collected, *, as_json: bool) -> None:
-    for record in collected.records:
-        sys.stdout.buffer.write(canonical_bytes(record) + b"\n")
-    sys.stdout.flush()  # A reader that went away is noticed here, where click ends quietly.
-    for finding in collected.findings:
-        click.echo(
-            json.dumps(finding.to_json()) if as_json else finding_sentence(finding), err=True
-        )
-    if not as_json:
-        counts = (len(collected.records), len(collected.findings))
-        click.echo("records: {}, findings: {}".format(*counts), err=True)
-
-
-@_source("slurm")
-@click.option(
-    "--cluster", metavar="NAME", required=True, help="Name of the cluster, part of attempt keys."
-)
-@click.option(
-    "--timezone", metavar="ZONE", required=True, help="Zone of the times that the source printed."
-)
-@click.option(
-    "--capacity",
-    cls=SeveralValues,
-    accepts=is_pair,
-    type=read_pair,
-    metavar="PARTITION=WORD...",
-    help="What a partition is: spot, on_demand, reserved or unknown.",
-)
-@click.option(
-    "--gpus-per-node", metavar="N", type=int, help="GPUs of a node, for rows that state no count."
-)
-@click.option(
-    "--gpu-type",
-    multiple=True,
-    metavar="[PARTITION=]TYPE",
-    help="GPU type, for rows that name none.",
-)
-def slurm_command(
-    *,
-    cluster: str,
-    timezone: str,
-    capacity: tuple[tuple[str, str], ...],
-    gpus_per_node: int | None,
-    gpu_type: tuple[str, ...],
-) -> Collector:
-    """Read sacct rows, sacct or slurmrestd JSON, and dumps of hook environments.
-
-    \b
-    Example:
-      tallystick collect slurm sacct.psv prolog.env --cluster c1 --timezone UTC \\
-        --capacity spot=spot od=on_demand --dry-run --json
-    """
-
-    def run(sources: tuple[Source, ...], observed_us: int) -> Collected:
-        options = SlurmOptions(
-            cluster=cluster,
-            timezone=timezone,
-            capacity=capacity,
-            gpus_per_node=gpus_per_node,
-            gpu_type=tuple(_typed(text) for text in gpu_type),
-            observed_us=observed_us,
-        )
-        return collect_slurm(sources, options)
-
-    return run
-
-
-def _typed(text: str) -> tuple[str | None, str]:
-    partition, equals, gpu_type = text.partition("=")
-    return (partition, gpu_type) if equals else (None, text)
 
 
 @_source("dcgm")

@@ -4,25 +4,24 @@ Streams and exit codes are those of every source: records to a store or, with ``
 standard output; findings to standard error; exit 1 if nothing came out.
 """
 
-import json
-import signal
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from datetime import tzinfo
 from pathlib import Path
-from threading import Event
-from types import FrameType
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
-from tallystick.app.admit import admit_collected, clock_us
-from tallystick.app.collect import Collector, collect_inputs
-from tallystick.cli.admission import Watch, answers_option, print_admission
+from tallystick.app.admit import clock_us
+from tallystick.app.collect import Collector
+from tallystick.cli.admission import Watch, print_admission
 from tallystick.cli.collect_options import read_instant, read_key, read_seconds, read_zone
-from tallystick.cli.findings import finding_sentence
-from tallystick.cli.options import SeveralValues, say, store_option
+from tallystick.cli.collecting import (
+    check_output,
+    collect_from,
+    common_options,
+    hand_on,
+    stops_on_signals,
+)
+from tallystick.cli.options import SeveralValues, say
 from tallystick.collectors.collected import Collected, Source
 from tallystick.collectors.kubernetes import (
     CapacityRule,
@@ -32,32 +31,9 @@ from tallystick.collectors.kubernetes import (
 )
 from tallystick.collectors.notices import NoticeOptions, collect_notices
 from tallystick.collectors.skypilot import SkypilotOptions, collect_skypilot
-from tallystick.core.canonical import canonical_bytes
 from tallystick.core.instant import SECOND_US
 
-_Command = TypeVar("_Command", bound=Callable[..., Any])
 _RULE_SIGNS = 2
-
-
-def _common(*, inputs_required: bool) -> Callable[[_Command], _Command]:
-    """Add what every source takes."""
-
-    def decorate(command: _Command) -> _Command:
-        options: tuple[Callable[[_Command], _Command], ...] = (
-            click.option("--observed", "observed_us", type=read_instant, hidden=True),
-            click.option(
-                "--json", "as_json", is_flag=True, help="Print JSON: one object, or lines."
-            ),
-            answers_option(),
-            click.option("--dry-run", is_flag=True, help="Print the records and store nothing."),
-            store_option(required=False),
-            click.argument("inputs", metavar="INPUT...", nargs=-1, required=inputs_required),
-        )
-        for option in options:
-            command = option(command)
-        return command
-
-    return decorate
 
 
 def _is_rule(text: str) -> bool:
@@ -66,7 +42,7 @@ def _is_rule(text: str) -> bool:
 
 
 @click.command("kubernetes")
-@_common(inputs_required=False)
+@common_options(inputs_required=False)
 @click.option(
     "--cluster", metavar="NAME", required=True, help="Name of the cluster, part of attempt keys."
 )
@@ -130,7 +106,7 @@ def kubernetes_command(
             raise click.UsageError("--kubeconfig, --in-cluster, --namespace, --for need --live")
         if not inputs:
             raise click.UsageError("expected files, or --live to watch the API")
-        _collect("kubernetes", inputs, _from_files(cluster, rules, read_us), **output)
+        collect_from("kubernetes", inputs, _from_files(cluster, rules, read_us), **output)
         return
     if inputs or output["dry_run"] or output["store"] is None or read_us is not None:
         raise click.UsageError("--live takes --store DIR, and no files, --dry-run or --read")
@@ -173,32 +149,13 @@ def _watch(
     watch = Watch(None, with_answers=answers)
     with client, open_store(store, notice=say) as opened, watch:
         api = ClusterApi(client, namespace=namespace)
-        with _stops_on_signals() as stop:
+        with stops_on_signals() as stop:
             admission = watch_kubernetes(opened.log, api, settings, watch.saw, stop=stop, say=say)
     print_admission(admission, as_json=as_json)
 
 
-@contextmanager
-def _stops_on_signals() -> Iterator[Event]:
-    """End the watch in good order when somebody asks; asked again, it ends at once."""
-    stop = Event()
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-
-    def ask(number: int, _: FrameType | None) -> None:
-        stop.set()
-        signal.signal(number, before[signal.Signals(number)])
-
-    for number in before:
-        signal.signal(number, ask)
-    try:
-        yield stop
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
 @click.command("skypilot")
-@_common(inputs_required=True)
+@common_options(inputs_required=True)
 @click.option(
     "--cluster", metavar="NAME", required=True, help="Name of the jobs controller, part of keys."
 )
@@ -219,18 +176,18 @@ def skypilot_command(
       tallystick collect skypilot ~/.sky/spot_jobs.db --cluster ctl \\
         --timezone UTC --store DIR
     """
-    _check(output)
+    check_output(output)
     observed_us = output["observed_us"]
     options = SkypilotOptions(
         cluster=cluster,
         timezone=timezone,
         observed_us=clock_us() if observed_us is None else observed_us,
     )
-    _hand_on("skypilot", collect_skypilot(inputs, options), **output)
+    hand_on("skypilot", collect_skypilot(inputs, options), **output)
 
 
 @click.command("notices")
-@_common(inputs_required=True)
+@common_options(inputs_required=True)
 @click.option("--node", type=read_key, metavar="NAME", required=True, help="Node that was asked.")
 @click.option(
     "--read",
@@ -285,54 +242,4 @@ def notices_command(
         )
         return collect_notices(sources, options)
 
-    _collect("notices", inputs, run, **output)
-
-
-def _collect(source: str, inputs: tuple[str, ...], collector: Collector, **output: Any) -> None:
-    _check(output)
-    if inputs.count("-") > 1:
-        raise click.UsageError("standard input can be read once")
-    collected = collect_inputs(inputs, collector, observed_us=output["observed_us"])
-    _hand_on(source, collected, **output)
-
-
-def _check(output: dict[str, Any]) -> None:
-    if output["store"] is None and not output["dry_run"]:
-        raise click.UsageError("expected --store DIR to keep the records, or --dry-run")
-
-
-def _hand_on(
-    source: str,
-    collected: Collected,
-    *,
-    store: Path | None,
-    dry_run: bool,
-    as_json: bool,
-    answers: bool,
-    **_: Any,
-) -> None:
-    """Store or print what was collected."""
-    if dry_run or store is None:
-        _print(collected, as_json=as_json)
-    else:
-        from tallystick.app.store import open_store  # noqa: PLC0415 (a dry run needs no SQLite)
-
-        watch = Watch(len(collected.records), with_answers=answers)
-        with open_store(store, notice=say) as opened, watch:
-            admission = admit_collected(opened.log, collected, source, watch.saw)
-        print_admission(admission, as_json=as_json)
-    if not collected.records:
-        click.get_current_context().exit(1)
-
-
-def _print(collected: Collected, *, as_json: bool) -> None:
-    for record in collected.records:
-        sys.stdout.buffer.write(canonical_bytes(record) + b"\n")
-    sys.stdout.flush()  # A reader that went away is noticed here, where click ends quietly.
-    for finding in collected.findings:
-        click.echo(
-            json.dumps(finding.to_json()) if as_json else finding_sentence(finding), err=True
-        )
-    if not as_json:
-        counts = (len(collected.records), len(collected.findings))
-        click.echo("records: {}, findings: {}".format(*counts), err=True)
+    collect_from("notices", inputs, run, **output)

@@ -1,6 +1,7 @@
 """``tallystick doctor``: whether a store is whole, or what works on a node."""
 
 import sys
+import textwrap
 from collections.abc import Callable
 from pathlib import Path
 
@@ -61,9 +62,9 @@ def _check_store(store: Path, *, as_json: bool) -> None:
     for check in found.checks:
         click.echo(f"{'DAMAGED' if check in damaged else 'ok':<8} {check}")
     for check, said in found.damages:
-        click.echo(f"damage: {check}: {said}")
+        click.echo(_wrapped(f"damage: {check}: {said}", 2))
     for check, said in found.remarks:
-        click.echo(f"remark: {check}: {said}")
+        click.echo(_wrapped(f"remark: {check}: {said}", 2))
     click.echo(f"{found.size} records, {len(found.damages)} damages")
     sys.exit(1 if found.damages else 0)
 
@@ -77,8 +78,20 @@ def _check_node(config: Path, *, as_json: bool) -> None:
         click.echo(canonical_bytes(found.to_json()))
     else:
         for each in found.said:
-            click.echo(f"{_MARKS[each.word]:<4}  {each.check:<8}  {each.message}")
+            click.echo(_wrapped(f"{_MARKS[each.word]:<4}  {each.check:<8}  {each.message}", 16))
     sys.exit(0 if found.works else 1)
+
+
+def _wrapped(text: str, indent: int) -> str:
+    return textwrap.fill(
+        text,
+        80,
+        subsequent_indent=" " * indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+        replace_whitespace=False,
+        drop_whitespace=True,
+    )
 
 
 def _on_check() -> Callable[[str], None]:

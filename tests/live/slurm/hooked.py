@@ -11,11 +11,12 @@ import shutil
 import subprocess
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from tallystick.app.node_files import LINES, install_node
+from tallystick.app.node_files import LINES, NODE_FILE, install_node
 from tallystick.app.ship import store_sender
 from tallystick.app.store import init_store, open_store
 from tallystick.emit.ship import Shipper
@@ -86,6 +87,16 @@ class Receipt:
         """Give the codes of all findings."""
         return {each["code"] for each in self.predicate["findings"]}
 
+    @property
+    def dispositions(self) -> set[str]:
+        """Give what became of the time, over all lines."""
+        return {line["disposition"] for line in self.predicate["lines"]}
+
+    @property
+    def total_net(self) -> Any:
+        """Give what is to be paid, a text or two bounds."""
+        return self.predicate["totals"]["net"]
+
     def seconds(self, number: int) -> int:
         """Give the whole seconds that an attempt held its GPUs."""
         metered = [
@@ -106,6 +117,7 @@ class HookedCluster:
         self.run_folder = folder / "slurm"
         self.folder = folder
         self.store = folder / "store"
+        self.limited = ""
         self._environment = {
             **os.environ,
             "SLURM_TEST_RUN": str(self.run_folder),
@@ -165,8 +177,11 @@ class HookedCluster:
         ctl = self.run_folder / "ctl" / key
         path.write_text(
             "#!/bin/sh\n"
-            f"{self.folder}/${{SLURMD_NODENAME:-ctld}}/{hook}\n"
-            f"[ -e {ctl}.again ] && {self.folder}/${{SLURMD_NODENAME:-ctld}}/{hook}\n"
+            f"hook={self.folder}/${{SLURMD_NODENAME:-ctld}}/{hook}\n"
+            f"[ -e {ctl}.kill ] && {{ $hook & /usr/bin/sleep 0.02; /usr/bin/pkill -KILL -f"
+            f" 'pyz {hook}'; exit 0; }}\n"
+            "$hook\n"
+            f"[ -e {ctl}.again ] && $hook\n"
             f"[ -e {ctl}.exit ] && exit 1\n"
             "exit 0\n"
         )
@@ -211,6 +226,10 @@ class HookedCluster:
             f"--wrap={script}",
         ).strip()
 
+    def cancel(self, job: str, user: str = "alice") -> None:
+        """Cancel a job as its user."""
+        self.command(*self._as(user), "scancel", job)
+
     def _as(self, user: str) -> list[str]:
         who = [f"--reuid={user}", f"--regid={user}", "--init-groups"]
         variables = ["HOME=/", f"USER={user}", "PATH=/usr/bin:/bin"]
@@ -237,11 +256,12 @@ class HookedCluster:
 
         def is_final() -> bool:
             ends = self.command(
-                "sacct", "-n", "-P", "-D", "-X", "-j", job, "-o", "State,End", check=False
+                "sacct", "-n", "-P", "-D", "-X", "-j", job, "-o", "State,End,Comment", check=False
             ).splitlines()
             running = ("PENDING", "RUNNING", "SUSPENDED", "REQUEUED|Unknown")
             is_open = any("Unknown" in end or end.startswith(running) for end in ends)
-            return len(ends) >= rows and not is_open
+            # The comment comes last, up to seconds after state and end.
+            return len(ends) >= rows and not is_open and all(e[-1] != "|" for e in ends)
 
         self.until(is_final, f"accounting of job {job} is not final", limit_s)
 
@@ -329,6 +349,99 @@ class HookedCluster:
     def _rated(self, text: str) -> Receipt:
         (predicate,) = json.loads(text)["receipts"]
         return Receipt(predicate)
+
+    def epilogs_of_run(self, run: str) -> Iterator[dict[str, Any]]:
+        """Give the epilogs of all jobs whose comment names a run."""
+        for record in self.waiting():
+            environment = record["body"].get("environment", {})
+            is_epilog = record["body"].get("hook") == "slurm-epilog"
+            if is_epilog and environment.get("SLURM_JOB_COMMENT") == f"tallystick.run={run}":
+                yield record["body"]
+
+    def node_states(self) -> list[str]:
+        """Give the state of each node, n1 first."""
+        return self.command("sinfo", "-h", "-N", "-p", "spot", "-o", "%T").split()
+
+    def wait_idle(self) -> None:
+        """Wait until no hook runs on a node any more."""
+        self.until(lambda: "completing" not in self.node_states(), "a node is still completing")
+
+    def heal(self) -> None:
+        """Take back what a story did to nodes on purpose."""
+        for node, state in zip(("n1", "n2"), self.node_states(), strict=True):
+            if state.startswith(("drain", "down")):
+                self.command("scontrol", "update", f"nodename={node}", "state=resume", check=False)
+
+    @contextmanager
+    def only(self, node: str) -> Iterator[None]:
+        """Give jobs one node to run on."""
+        other = "n2" if node == "n1" else "n1"
+        self.command("scontrol", "update", f"nodename={other}", "state=drain", "reason=test")
+        try:
+            yield
+        finally:
+            self.command("scontrol", "update", f"nodename={other}", "state=resume")
+
+    @contextmanager
+    def knob(self, name: str) -> Iterator[None]:
+        """Have hooks end in another way."""
+        path = self.run_folder / "ctl" / name
+        path.touch()
+        try:
+            yield
+        finally:
+            path.unlink()
+
+    @contextmanager
+    def tools_are(self, script: str, *names: str) -> Iterator[None]:
+        """Replace tools on both nodes."""
+        kept = {
+            path: path.read_bytes() if path.exists() else None
+            for node in NODES[:2]
+            for path in (self.node(node) / "bin" / name for name in names)
+        }
+        for path in kept:
+            self.tool(path.parent.parent.name, path.name, script)
+        try:
+            yield
+        finally:
+            for path, data in kept.items():
+                if data is None:
+                    path.unlink()
+                else:
+                    path.write_bytes(data)
+
+    @contextmanager
+    def broken_hooks(self) -> Iterator[None]:
+        """Take the hooks' file away from all nodes."""
+        paths = [self.node(node) / NODE_FILE for node in NODES]
+        for path in paths:
+            path.rename(path.with_suffix(".away"))
+        try:
+            yield
+        finally:
+            for path in paths:
+                path.with_suffix(".away").rename(path)
+
+    def dumps(self) -> list[Path]:
+        """Give the environments that scripts kept where there was no Python."""
+        return sorted(path for node in NODES for path in self.node(node).glob("spool/*/dumps/*"))
+
+    @contextmanager
+    def spools_on(self, options: str) -> Iterator[None]:
+        """Put the spools of both nodes on a disk of another kind."""
+        spools = [str(self.node(node) / "spool") for node in NODES[:2]]
+        for spool in spools:
+            self.command("mount", "-t", "tmpfs", "-o", f"mode=1777,{options}", "none", spool)
+        try:
+            yield
+        finally:
+            for spool in spools:
+                self.command("umount", "-l", spool)
+
+    def kill_steps(self, job: str) -> None:
+        """Kill what runs of a job, as if its node had lost power."""
+        self.command("pkill", "-KILL", "-f", f"slurmstepd: \\[{job}\\.", check=False)
 
     def daemon(self, *argv: str) -> None:
         """Start a daemon again."""

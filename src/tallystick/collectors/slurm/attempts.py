@@ -112,6 +112,13 @@ def describe_row(row: JobRow, key: str, options: SlurmOptions) -> Iterator[Outpu
         yield row.place.finding("suspended_times_unknown", message)
 
 
+def row_record(row: JobRow, options: SlurmOptions) -> str:
+    """Give the id of the record that keeps a row as it was read."""
+    record = _record(row, options, "allocation.row", None, _row_body(row, options))
+    record_id: str = record["id"]
+    return record_id
+
+
 def describe_attempt(row: JobRow, key: str, options: SlurmOptions) -> Attempt | None:
     """Give what a hook can be joined to; None if the row states no start or held nothing."""
     if row.start_s is None or not row.held_resources:

@@ -17,7 +17,14 @@ from tallystick.collectors.slurm.attempts import (
 )
 from tallystick.collectors.slurm.errors import BadHookError, BadRowError
 from tallystick.collectors.slurm.hooks import HookCall, read_hook
-from tallystick.collectors.slurm.join import describe_hooks, group_calls, merge_attempts
+from tallystick.collectors.slurm.join import (
+    HookKey,
+    describe_hooks,
+    group_calls,
+    join_hook,
+    merge_attempts,
+    recorded_hooks,
+)
 from tallystick.collectors.slurm.json_text import NotJsonError, part, read_json, read_text
 from tallystick.collectors.slurm.options import SlurmOptions, check_options
 from tallystick.collectors.slurm.passed import read_evidence
@@ -38,8 +45,32 @@ class _Inputs:
     outputs: list[Output] = field(default_factory=list)
 
 
+@dataclass(frozen=True, slots=True)
+class KeyedRows:
+    """What was collected, and the rows that it came from, each with its attempt key."""
+
+    collected: Collected
+    rows: tuple[tuple[JobRow, str], ...]
+
+
 def collect_slurm(sources: Sequence[Source], options: SlurmOptions) -> Collected:
     """Read accounting rows, controller rows, hook dumps and evidence lines, in any mix.
+
+    Raises:
+        TallystickError: an option is wrong; see ``check_options``.
+    """
+    return collect_rows(sources, options).collected
+
+
+def collect_rows(
+    sources: Sequence[Source], options: SlurmOptions, hooks: Iterable[HookKey] = ()
+) -> KeyedRows:
+    """Read inputs as ``collect_slurm`` does, and give the rows too.
+
+    Args:
+        sources: The inputs.
+        options: Declared facts about the cluster.
+        hooks: Attempts that hooks told of before, to be joined to the rows.
 
     Raises:
         TallystickError: an option is wrong; see ``check_options``.
@@ -47,19 +78,22 @@ def collect_slurm(sources: Sequence[Source], options: SlurmOptions) -> Collected
     inputs = _read_sources(sources, check_options(options))
     keys = attempt_keys(inputs.rows, options.cluster)
     keyed = list(zip(inputs.rows, keys, strict=True))
-    known = merge_attempts(
+    attempts = merge_attempts(
         attempt for row, key in keyed if (attempt := describe_attempt(row, key, options))
     )
-    hooks, unpaired = group_calls(inputs.calls, options.cluster)
+    passed = [each for each in inputs.outputs if isinstance(each, dict)]
+    recorded = [*recorded_hooks(passed, options.cluster), *hooks]
+    dumped, unpaired = group_calls(inputs.calls, options.cluster)
     outputs = chain(
         inputs.outputs,
         chain.from_iterable(describe_row(row, key, options) for row, key in keyed),
         missing_history(inputs.rows),
         _foreign_clusters(inputs.rows, options.cluster),
         unpaired,
-        *(describe_hooks(hook, known.get(hook.calls[0].job_id, ()), options) for hook in hooks),
+        *(describe_hooks(hook, attempts.get(hook.known.job_id, ()), options) for hook in dumped),
+        *(join_hook(hook, attempts.get(hook.job_id, ()), options) for hook in recorded),
     )
-    return _collect(outputs)
+    return KeyedRows(_collect(outputs), tuple(keyed))
 
 
 def _read_sources(sources: Sequence[Source], zone: ZoneInfo) -> _Inputs:

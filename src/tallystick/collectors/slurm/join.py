@@ -3,20 +3,36 @@
 A hook knows its attempt by job, node and time, accounting by job and submit time. Where the
 rows of the same call show exactly one attempt that held the node at that moment, an
 ``attempt.same`` record says so; where they show several, a finding does, and nothing is joined.
+Hooks are known by dumps of their environments, or by the records that they wrote themselves.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from tallystick.collectors.collected import Place
 from tallystick.collectors.slurm.attempts import Attempt, Output, gpu_type_message, stated
 from tallystick.collectors.slurm.hooks import HookCall
 from tallystick.collectors.slurm.options import SlurmOptions
 from tallystick.core.finding import InputFinding
-from tallystick.core.instant import SECOND_US
+from tallystick.core.instant import SECOND_US, parse_instant
 from tallystick.evidence.draft import draft_record
 
 SLACK_US = 120 * SECOND_US
+HOOK_PRODUCER = "slurm-hook/"
+_KEY = re.compile(r"slurm:([^\s:]+):([0-9]+)@[^\s:]+:([0-9]+)")
+NOWHERE = Place("evidence")
+
+
+@dataclass(frozen=True, slots=True)
+class HookKey:
+    """An attempt as a node's hooks know it, and a moment at which it held the node (r22)."""
+
+    key: str
+    job_id: str
+    moment_us: int
+    place: Place
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +53,38 @@ class HookAttempt:
         return tuple(call for call in self.calls if call.phase == "epilog")
 
     @property
-    def moment_us(self) -> int:
-        """Give a moment at which the attempt held the node (r22)."""
+    def known(self) -> HookKey:
+        """Give what the attempt is joined by."""
         first = (self.prologs or self.calls)[0]
-        if first.phase == "prolog" or first.start_s is None:
-            return first.observed_us
-        return first.start_s * SECOND_US
+        moment_us = first.observed_us
+        if first.phase != "prolog" and first.start_s is not None:
+            moment_us = first.start_s * SECOND_US
+        return HookKey(self.key, first.job_id, moment_us, self.calls[0].place)
+
+
+def recorded_hooks(records: Iterable[Mapping[str, Any]], cluster: str) -> list[HookKey]:
+    """Give the attempts that hooks wrote records of, each once: by their prolog if there is one.
+
+    Args:
+        records: Admitted records of any producer.
+        cluster: The cluster whose attempts are wanted.
+    """
+    found: dict[str, HookKey] = {}
+    kinds = ("allocation.ended", "allocation.started")  # What the prolog saw counts, so it is last.
+    hooks = [each for each in records if each["producer"]["name"].startswith(HOOK_PRODUCER)]
+    for record in sorted(
+        (each for each in hooks if each["kind"] in kinds),
+        key=lambda each: kinds.index(each["kind"]),
+    ):
+        match = _KEY.fullmatch(record["body"]["attempt"])
+        if match is None or match[1] != cluster:
+            continue
+        key = match[0]
+        moment_us = int(match[3]) * SECOND_US
+        if record["kind"] == "allocation.started":
+            moment_us = parse_instant(record["observed"])
+        found[key] = HookKey(key, match[2], moment_us, NOWHERE)
+    return list(found.values())
 
 
 def group_calls(
@@ -93,8 +135,12 @@ def merge_attempts(attempts: Iterable[Attempt]) -> dict[str, list[Attempt]]:
 
 
 def candidates(moment_us: int, attempts: Sequence[Attempt]) -> list[Attempt]:
-    """Give the attempts that contain a moment; with slack only if none does without (r22)."""
-    for slack_us in (0, SLACK_US):
+    """Give the attempts that contain a moment; with slack only if none does without (r22).
+
+    A row has whole seconds, so its own second comes before any real slack: otherwise an attempt
+    of no second's length could not be told from the one before it.
+    """
+    for slack_us in (0, SECOND_US, SLACK_US):
         found = [attempt for attempt in attempts if _contains(attempt, moment_us, slack_us)]
         if found:
             return found
@@ -117,7 +163,7 @@ def describe_hooks(
         rows: The attempts that rows of the call show for its job.
         options: Declared facts about the cluster.
     """
-    found = candidates(hook.moment_us, rows)
+    found = candidates(hook.known.moment_us, rows)
     row = found[0] if len(found) == 1 else None
     for prolog in hook.prologs:
         yield from _started(hook.key, prolog, row, options)
@@ -127,15 +173,27 @@ def describe_hooks(
         for other in others:
             message = f"{hook.key}: the epilog ran again; the earliest one counts"
             yield other.place.finding("duplicate_hook", message)
-    if row is not None:
-        yield _same(hook, row, options)
+    yield from join_hook(hook.known, rows, options)
+
+
+def join_hook(hook: HookKey, rows: Sequence[Attempt], options: SlurmOptions) -> Iterator[Output]:
+    """Say which row's attempt a hook's is, or why that is not known."""
+    found = candidates(hook.moment_us, rows)
+    if len(found) == 1:
+        yield draft_record(
+            "attempt.same",
+            {"attempt": hook.key, "same_as": found[0].key},
+            producer=f"slurm-join/{options.cluster}",
+            at_us=None,
+            observed_us=options.observed_us,
+        )
     elif found:
         keys = " and ".join(sorted(attempt.key for attempt in found))
         message = f"{hook.key}: fits {keys}, so it is joined to none"
-        yield hook.calls[0].place.finding("ambiguous_join", message)
+        yield hook.place.finding("ambiguous_join", message)
     elif rows:
         message = f"{hook.key}: lies in no attempt that the rows of its job show"
-        yield hook.calls[0].place.finding("hook_not_joined", message)
+        yield hook.place.finding("hook_not_joined", message)
 
 
 def _started(
@@ -179,14 +237,4 @@ def _record(call: HookCall, kind: str, at_us: int, body: dict[str, Any]) -> dict
         producer=f"slurm-hook/{call.node}",
         at_us=at_us,
         observed_us=call.observed_us,
-    )
-
-
-def _same(hook: HookAttempt, row: Attempt, options: SlurmOptions) -> dict[str, Any]:
-    return draft_record(
-        "attempt.same",
-        {"attempt": hook.key, "same_as": row.key},
-        producer=f"slurm-join/{options.cluster}",
-        at_us=None,
-        observed_us=options.observed_us,
     )
