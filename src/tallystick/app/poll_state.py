@@ -41,7 +41,7 @@ class _Row(msgspec.Struct, forbid_unknown_fields=True, array_like=True):
     job_id: str
     submit_s: int
     end_s: int | None
-    missing: int
+    missing_s: int | None
 
 
 class _Hook(msgspec.Struct, forbid_unknown_fields=True, array_like=True):
@@ -76,7 +76,7 @@ def load_state(path: Path) -> tuple[PollState, list[InputFinding]]:
     except msgspec.DecodeError as error:
         return PollState(), [_lost(path, str(error).lower())]
     rows = {
-        key: Seen(row.record, row.job_id, row.submit_s, row.end_s, row.missing)
+        key: Seen(row.record, row.job_id, row.submit_s, row.end_s, row.missing_s)
         for key, row in stated.rows.items()
     }
     hooks = {

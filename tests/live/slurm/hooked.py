@@ -44,6 +44,7 @@ clause = "2"
 when = { telemetry = "unknown" }
 then = "hold"
 """
+DECLARED: Final = ("--cluster", "testc", "--capacity", "spot=spot", "ondemand=on_demand")
 COLUMNS: Final = (
     "JobIDRaw,JobID,Cluster,User,UID,Account,Partition,Submit,Eligible,Start,End,ElapsedRaw,"
     "Suspended,State,ExitCode,NNodes,AllocTRES,NodeList,Comment"
@@ -255,15 +256,23 @@ class HookedCluster:
         """Wait until accounting has the last word on a job: all its rows have an end."""
 
         def is_final() -> bool:
-            ends = self.command(
-                "sacct", "-n", "-P", "-D", "-X", "-j", job, "-o", "State,End,Comment", check=False
-            ).splitlines()
-            running = ("PENDING", "RUNNING", "SUSPENDED", "REQUEUED|Unknown")
-            is_open = any("Unknown" in end or end.startswith(running) for end in ends)
-            # The comment comes last, up to seconds after state and end.
-            return len(ends) >= rows and not is_open and all(e[-1] != "|" for e in ends)
+            rows_of_job = [
+                each for each in self._rows() if each[0].split("_")[0].split("+")[0] == job
+            ]
+            running = ("PENDING", "RUNNING", "SUSPENDED")
+            is_open = any(
+                end == "Unknown" or state.startswith(running) or not comment
+                for _, state, end, comment in rows_of_job
+            )
+            return len(rows_of_job) >= rows and not is_open
 
         self.until(is_final, f"accounting of job {job} is not final", limit_s)
+
+    def _rows(self) -> list[list[str]]:
+        """Ask for all jobs: one that just ended shows by its id first, and its comment last."""
+        window = ("-a", "-S", "2026-01-01T00:00:00", "-o", "JobID,State,End,Comment")
+        text = self.command("sacct", "-n", "-P", "-D", "-X", *window, check=False)
+        return [line.split("|") for line in text.splitlines()]
 
     def wait_hooks(self, job: str, hook: str, count: int, limit_s: float = 30) -> None:
         """Wait until a hook of a job was called often enough, on all nodes together."""
@@ -294,7 +303,7 @@ class HookedCluster:
         """Write all that accounting says to a file."""
         variables = {"TZ": "UTC0", "SLURM_TIME_FORMAT": "%s", "LC_ALL": "C"}
         path = self.folder / "sacct.psv"
-        window = ("-S", "2026-01-01T00:00:00", "-o", COLUMNS)
+        window = ("-S", "2026-01-01T00:00:00", "-E", "2100-01-01T00:00:00", "-o", COLUMNS)
         ran = subprocess.run(
             ["sacct", "-D", "-X", "-a", "-P", "--noconvert", "--delimiter=\x1f", *window],
             env=self._environment | variables,
@@ -310,22 +319,8 @@ class HookedCluster:
             for node in NODES:
                 uid = pwd.getpwnam("slurm").pw_uid
                 Shipper(self.node(node) / "spool", node, (uid,)).ship(store_sender(opened.log))
-        self.tallystick("collect", "slurm", str(self.sacct()), *self._declared(), *self._hooks())
-
-    def _hooks(self) -> list[str]:
-        """Give what hooks wrote, for accounting to be joined to."""
-        path = self.folder / "hooks.jsonl"
-        with open_store(self.store) as opened, opened.log.reading() as log:
-            leaves = [json.loads(leaf)["record"] for leaf in log.leaves(0, log.size)]
-        hooks = [each for each in leaves if each["producer"]["name"].startswith("slurm-hook/")]
-        path.write_text("".join(f"{json.dumps(each)}\n" for each in hooks))
-        return [str(path)] if hooks else []
-
-    def _declared(self) -> list[str]:
-        return [
-            *("--cluster", "testc", "--timezone", "UTC"),
-            *("--capacity", "spot=spot", "ondemand=on_demand", "--"),
-        ]
+        asked = ("collect", "slurm", "--sacct", "--from", "2026-01-01T00:00:00Z")
+        self.tallystick(*asked, *DECLARED)
 
     def receipt(self, run: str) -> Receipt:
         """Bring everything home and rate a run."""
@@ -337,7 +332,7 @@ class HookedCluster:
         evidence = self.folder / "rows.jsonl"
         lines = self.command(
             *(str(TALLYSTICK), "collect", "slurm", "--dry-run", "--json"),
-            *(*self._declared(), str(self.sacct())),
+            *(*DECLARED, "--timezone", "UTC", "--", str(self.sacct())),
         )
         evidence.write_text(lines)
         contract = str(self.folder / "contract.toml")
@@ -446,6 +441,30 @@ class HookedCluster:
     def daemon(self, *argv: str) -> None:
         """Start a daemon again."""
         self.command(*argv)
+
+    @property
+    def slurm_conf(self) -> str:
+        """The file that names the cluster to Slurm's commands."""
+        return self._environment["SLURM_CONF"]
+
+    def token(self, user: str) -> str:
+        """Give a token with which a user may ask slurmrestd."""
+        said = self.command(*self._as(user), "scontrol", "token", "lifespan=600")
+        return said.strip().removeprefix("SLURM_JWT=")
+
+    def forget(self, job: str) -> None:
+        """Delete the rows of a job from the database, as no tool of Slurm does."""
+        sockets = str(self.run_folder / "mysql" / "s.sock")
+        table = "slurm_acct_db.testc_job_table"
+        statement = f"delete from {table} where id_job={int(job)}"  # noqa: S608 (a test's own)
+        self.command("mariadb", "--no-defaults", f"--socket={sockets}", "-e", statement)
+
+    def wait_quiet(self) -> None:
+        """Wait until no job runs but the one that waits for its time limit."""
+        self.until(
+            lambda: set(self.command("squeue", "-h", "-o", "%i").split()) <= {self.limited},
+            "jobs are still running",
+        )
 
     def kill(self, name: str, number: str = "-KILL") -> None:
         """Kill a daemon by its pid file."""

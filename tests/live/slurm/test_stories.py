@@ -1,34 +1,11 @@
 """What happens to jobs on a real cluster, and the receipt that follows."""
 
-import os
-import shutil
-import tempfile
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from tests.live.slurm.hooked import HookedCluster, Receipt, uuids
-
-pytestmark = pytest.mark.skipif(
-    os.environ.get("TALLYSTICK_LIVE") != "required"
-    and (os.geteuid() != 0 or shutil.which("slurmctld") is None),
-    reason="needs root and Slurm",
-)
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[HookedCluster]:
-    """Start a cluster for all stories, and the job whose time limit takes longest."""
-    made = HookedCluster(Path(tempfile.mkdtemp(prefix="tallystick-slurm-")), 18800)
-    try:
-        made.start()
-        made.limited = made.submit("limited", "sleep 600", "--time=1", "--nodelist=n2", gpus=1)
-        yield made
-    finally:
-        made.stop()
-        made.remove()
 
 
 @pytest.fixture(autouse=True)
@@ -261,7 +238,7 @@ def test_an_epilog_that_is_killed_costs_its_end_only(cluster: HookedCluster) -> 
 
 
 def test_a_prolog_of_the_site_that_fails(cluster: HookedCluster) -> None:
-    """Slurm drains the node and holds the job; the attempt of no length costs nothing."""
+    """Slurm drains the node and holds the job; who ended the attempt is not known."""
     with cluster.only("n1"), cluster.knob("Prolog.exit"):
         job = cluster.submit("refused", "sleep 1")
         cluster.until(lambda: "drain" in cluster.node_states()[0], "the node was not drained")
@@ -270,8 +247,8 @@ def test_a_prolog_of_the_site_that_fails(cluster: HookedCluster) -> None:
 
     receipt = cluster.receipt("refused")
 
-    assert set(receipt.ended_by) <= {"unknown", "user"}
-    assert receipt.total_net == "0.00"
+    assert receipt.ended_by == ["unknown"]
+    assert receipt.dispositions <= {"hold"}
 
 
 def test_accounting_that_was_away_loses_nothing(cluster: HookedCluster) -> None:

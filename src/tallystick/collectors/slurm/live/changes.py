@@ -2,7 +2,8 @@
 
 Nothing is overwritten. A changed row is recorded beside the old one, and a correction names
 both; of a row that is gone a correction says that. One poll without a row proves nothing: the
-database may have been busy, so a row is lost when two polls in a row should have shown it.
+database may have been busy, so a row is lost when two polls in a row, a minute apart, should
+have shown it.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,23 +12,25 @@ from typing import Any, Final, NamedTuple
 
 from tallystick.collectors.slurm.options import SlurmOptions
 from tallystick.collectors.slurm.row import JobRow
+from tallystick.core.instant import SECOND_US
 from tallystick.evidence.draft import draft_record
 
-POLLS_UNTIL_LOST: Final = 2
+LOST_S: Final = 60
+"""How long a row must be missing: just after its end a window may not show it for a second."""
 
 
 class Seen(NamedTuple):
     """A row as the last poll saw it.
 
     ``record`` is the id of its ``allocation.row``; ``end_s`` is None while it is not final;
-    ``missing`` counts the polls since then that should have shown it.
+    ``missing_s`` is when a poll first did not show it, None while all do.
     """
 
     record: str
     job_id: str
     submit_s: int
     end_s: int | None
-    missing: int = 0
+    missing_s: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +49,7 @@ def see_row(row: JobRow, record: str) -> Seen:
 
 def open_jobs(seen: Mapping[str, Seen]) -> list[str]:
     """Name the jobs of which a row is not final, or was missing."""
-    return sorted({each.job_id for each in seen.values() if each.end_s is None or each.missing})
+    return sorted({each.job_id for each in seen.values() if each.end_s is None or each.missing_s})
 
 
 def compare(
@@ -66,6 +69,7 @@ def compare(
         from_s: Start of the window; older final rows are not looked at any more.
         options: Declared facts about the cluster.
     """
+    now_s = options.observed_us // SECOND_US
     now = {key: see_row(row, records[key]) for row, key in rows}
     corrections = [
         _correction(key, before[key], now[key].record, options)
@@ -76,9 +80,12 @@ def compare(
     for key, each in before.items():
         if key in now or not _is_of_interest(each, from_s):
             continue
-        missing = each.missing + 1 if rows else each.missing
-        if missing < POLLS_UNTIL_LOST:
-            seen[key] = each._replace(missing=missing)
+        if not rows:
+            seen[key] = each
+        elif each.missing_s is None:
+            seen[key] = each._replace(missing_s=now_s)
+        elif now_s - each.missing_s < LOST_S:
+            seen[key] = each
         elif not _went_on(each, now.values()):
             corrections.append(_correction(key, each, None, options))
     return Compared(tuple(corrections), seen)
