@@ -6,14 +6,15 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check coverage bench docs format clean
+.PHONY: help demo test test-live check coverage bench docs format clean
 
 help:
 	@echo "make demo     rate a run that was really pre-empted, and read its receipt"
 	@echo "make test     run the tests"
+	@echo "make test-live run the tests against real servers (root; Slurm, Prometheus, VictoriaMetrics)"
 	@echo "make check    lint, format, types, import direction, purity, generated docs"
 	@echo "make coverage tell which branches the tests do not reach"
-	@echo "make bench    measure; B=NAME runs one: coverage rate start log bundle growth"
+	@echo "make bench    measure; B=NAME runs one: coverage rate start log bundle node pull growth"
 	@echo "make docs     write the generated documents again"
 	@echo "make format   format the code"
 	@echo "make clean    remove the environment and caches"
@@ -27,6 +28,9 @@ demo: $(READY)
 
 test: $(READY)
 	$(BIN)/python -m pytest
+
+test-live: $(READY)
+	$(BIN)/python -m pytest tests/live
 
 check: $(READY)
 	$(BIN)/ruff check .

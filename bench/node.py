@@ -13,6 +13,7 @@ import argparse
 import json
 import os
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
@@ -40,26 +41,32 @@ class Cost(NamedTuple):
     peak_mb: float
 
 
+MEASURE = """
+import json, os, sys, time
+nothing = [(os.POSIX_SPAWN_OPEN, stream, os.devnull, os.O_RDWR, 0) for stream in (0, 1, 2)]
+before_ns = time.perf_counter_ns()
+child = os.posix_spawn(sys.argv[1], sys.argv[1:], os.environ, file_actions=nothing)
+_, status, used = os.wait4(child, 0)
+wall_ms = (time.perf_counter_ns() - before_ns) / 1e6
+cpu_ms = (used.ru_utime + used.ru_stime) * 1e3
+print(json.dumps([status, wall_ms, cpu_ms, used.ru_maxrss / 1024]))
+"""
+"""Runs a program from a small process: a child's peak begins with its parent's memory."""
+
+
 def call(argv: list[str], environment: dict[str, str]) -> Cost:
     """Run a program to its end.
 
     Raises:
         RuntimeError: it did not end with 0, so its cost means nothing.
     """
-    before_ns = time.perf_counter_ns()
-    child = os.posix_spawn(
-        argv[0],
-        argv,
-        environment,
-        file_actions=[
-            (os.POSIX_SPAWN_OPEN, stream, os.devnull, os.O_RDWR, 0) for stream in (0, 1, 2)
-        ],
+    ran = subprocess.run(
+        [PYTHON, "-IS", "-c", MEASURE, *argv], env=environment, capture_output=True, check=True
     )
-    _, status, used = os.wait4(child, 0)
-    wall_ms = (time.perf_counter_ns() - before_ns) / 1e6
+    status, *cost = json.loads(ran.stdout)
     if status != 0:
         raise RuntimeError(f"{argv[0]} ended with {status}")
-    return Cost(wall_ms, (used.ru_utime + used.ru_stime) * 1e3, used.ru_maxrss / 1024)
+    return Cost(*cost)
 
 
 def node(folder: Path) -> Path:

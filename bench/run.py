@@ -1,10 +1,10 @@
 """Run benchmarks and keep their figures.
 
-``python bench/run.py NAME`` runs one of coverage, rate, start, log, bundle and growth; without
-a name all but ``growth``, which takes minutes and gigabytes. Each is a script of its own, so
-that one cannot warm the caches or raise the memory peak of another: it prints its figures for
-people and writes a flat JSON object to ``--out FILE``. The objects are merged into
-``bench/results.json``; ``bench/RESULTS.md`` is the same as a table.
+``python bench/run.py NAME`` runs one of coverage, rate, start, log, bundle, node, pull and
+growth; without a name all but ``growth``, which takes minutes and gigabytes. Each is a script
+of its own, so that one cannot warm the caches or raise the memory peak of another: it prints
+its figures for people and writes a flat JSON object to ``--out FILE``. The objects are merged
+into ``bench/results.json``; ``bench/RESULTS.md`` is the same as a table.
 """
 
 import argparse
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 HERE = Path(__file__).resolve().parent
-NAMES = ("coverage", "rate", "start", "log", "bundle")
+NAMES = ("coverage", "rate", "start", "log", "bundle", "node", "pull")
 SCRIPTS = {name: [f"{name}.py"] for name in NAMES} | {"growth": ["log.py", "--growth", "10000000"]}
 
 Figure = int | float | str
@@ -42,6 +42,12 @@ ROWS = (
     Row("store_100_vs_fdatasync", "the same in batches of 100", "—"),
     Row("store_1000_vs_fdatasync", "the same in batches of 1,000", "—"),
     Row("verify_bundle_10k_ms", "`receipt verify` of 10,000 records, without start-up, ms", "—"),
+    Row("hook_prolog_p99_cpu_ms", "processor time of a prolog, p99 of 200 calls, ms", "≤ 300"),
+    Row("hook_epilog_p99_cpu_ms", "the same of an epilog", "≤ 300"),
+    Row("hook_peak_mb", "peak memory of a hook, MB", "—"),
+    Row("ship_vs_copy", "records shipped per second ÷ files copied and synced", "≥ 1"),
+    Row("pull_10m_peak_mb", "peak memory of pulling and sealing 10 million samples, MB", "—"),
+    Row("pull_vs_plain_copy", "that per second ÷ streaming the export to a file", "—"),
     Row("rate_cli_ms", "`tallystick rate` on one run, start to finish, ms", "≤ 200"),
 )
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import pwd
 import subprocess
 import time
 from collections import Counter
@@ -143,12 +144,17 @@ def test_a_row_that_is_deleted_is_lost_at_the_second_poll(
     assert polls.bodies("allocation.correction", other) == []
 
 
+def group_of(user: str) -> int:
+    """Give the group of a user."""
+    return pwd.getpwnam(user).pw_gid
+
+
 @contextmanager
 def rest_server(cluster: HookedCluster, *argv: str, user: str, **variables: str) -> Iterator[None]:
     """Run slurmrestd as a user for the length of a block."""
     server = subprocess.Popen(
         [
-            *("setpriv", f"--reuid={user}", f"--regid={user}", "--init-groups"),
+            *("setpriv", f"--reuid={user}", f"--regid={group_of(user)}", "--clear-groups"),
             *("/usr/sbin/slurmrestd", "-s", "openapi/dbv0.0.38,openapi/v0.0.38", *argv),
         ],
         env={"PATH": os.environ["PATH"], "SLURM_CONF": cluster.slurm_conf, **variables},
@@ -205,8 +211,10 @@ def test_slurmrestd_says_what_sacct_says(cluster: HookedCluster, polls: Polls) -
     ):
         rest = SlurmRest("http://127.0.0.1:18899", user="alice", token=token)
         by_token = attempts(answer(rest, to_us))
-        with pytest.raises(PollFailedError, match="does not take the token"):
+        with pytest.raises(PollFailedError, match="authentication error"):
             SlurmRest("http://127.0.0.1:18899", user="alice", token=WRONG).window(START_US, to_us)
+        with pytest.raises(PollFailedError, match="does not take the token"):
+            SlurmRest("http://127.0.0.1:18899").window(START_US, to_us)
 
     assert len(expected) > 2
     assert by_socket == expected

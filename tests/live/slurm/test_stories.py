@@ -65,7 +65,7 @@ def test_a_run_is_named_by_the_job_s_environment(cluster: HookedCluster) -> None
     said = cluster.folder / "said"
     said.touch(mode=0o666)
     said.chmod(0o666)
-    script = f"echo $TALLYSTICK_ATTEMPT > {said}"
+    script = f"echo $TALLYSTICK_ATTEMPT > {said}; sleep 2"
     job = cluster.submit("ignored", script, "--comment=x", "--export=ALL,TALLYSTICK_RUN_ID=named")
     ended(cluster, job)
 
