@@ -321,3 +321,23 @@ def test_polling_goes_on_over_failures(story: Story) -> None:
     assert len(polls) == 1
     assert said[0].startswith("sacct: connection refused")
     assert said[1:] == ["answered again after 2 failed polls"]
+
+
+@pytest.mark.parametrize("state", ["PREEMPTED", "NODE_FAIL", "REQUEUED", "BOOT_FAIL"])
+def test_a_state_that_looks_like_the_last_may_be_followed(story: Story, state: str) -> None:
+    """B11: the attempt is over, the job is not; its next row is another attempt."""
+    first = row(7, State=state)
+    story.poll(first)
+    story.poll(first, row(7, Submit=T0 + 611, Start=T0 + 700, End=T0 + 900))
+
+    attempts = [body["attempt"] for body in story.bodies("allocation.started")]
+    assert attempts == [f"slurm:c1:7:{T0}", f"slurm:c1:7:{T0 + 611}"]
+    assert story.reasons() == []
+
+
+def test_one_bad_row_costs_itself_only(story: Story) -> None:
+    """B45: the others of the batch go on, and the cursor moves."""
+    admission = story.poll(row(7), row(8, Submit="soon"), row(9))
+
+    assert [finding.code for finding in admission.findings] == ["bad_row"]
+    assert len(story.bodies("allocation.started")) == 2
