@@ -322,7 +322,7 @@ def test_a_full_spool_fails_no_job(node: Node) -> None:
 
     node.run("slurm-prolog")
 
-    assert read_notes(state.with_name("notes")).dropped == 3
+    assert read_notes(state.with_name("notes")).dropped >= 3
 
 
 def test_a_hook_that_uses_up_its_processor_time_stops(node: Node) -> None:

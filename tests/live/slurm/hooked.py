@@ -24,6 +24,7 @@ from tallystick.emit.ship import Shipper
 HERE: Final = Path(__file__).parent
 KIT: Final = HERE / "cluster"
 TALLYSTICK: Final = HERE.parents[2] / ".venv" / "bin" / "tallystick"
+STAND_IN: Final = HERE.parents[1] / "stand_ins" / "dcgmi"
 NODES: Final = ("n1", "n2", "ctld")
 PYTHON: Final = "/usr/bin/python3"  # Every user of the machine can run it.
 CONTRACT: Final = """
@@ -82,6 +83,13 @@ class Receipt:
     def reasons(self) -> set[str]:
         """Give the reasons of all gaps in coverage."""
         return {gap["reason"] for each in self.predicate["coverage"] for gap in each["gaps"]}
+
+    @property
+    def observed_s(self) -> list[int]:
+        """Give the whole seconds for which each board was observed."""
+        return [
+            int(each["observed_seconds"].partition(".")[0]) for each in self.predicate["coverage"]
+        ]
 
     @property
     def codes(self) -> set[str]:
@@ -156,6 +164,8 @@ class HookedCluster:
             f"TALLYSTICK_PATH={place / 'bin'}:/usr/bin:/bin",
             "TALLYSTICK_SLURM_INDEX=nvml",
             "TALLYSTICK_HOOK_CPU=5",
+            "TALLYSTICK_DCGM=command",
+            "TALLYSTICK_DCGM_INTERVAL=1",
             "TALLYSTICK_CAPACITY=spot=spot ondemand=on_demand",
         ]
         (place / "node.env").write_text("\n".join(lines) + "\n")
@@ -165,6 +175,10 @@ class HookedCluster:
             f"echo '{n}, {uuid}, 00000000:0{n}:00.0, Disabled'" for n, uuid in enumerate(boards)
         ]
         self.tool(node, "nvidia-smi", "\n".join(said))
+        engine = place / "engine"
+        engine.mkdir()
+        (engine / "boards").write_text("".join(f"{n} {uuid}\n" for n, uuid in enumerate(boards)))
+        self.tool(node, "dcgmi", f'TALLYSTICK_STAND_IN={engine} exec {STAND_IN} "$@"')
 
     def tool(self, node: str, name: str, script: str) -> None:
         """Put a tool onto a node."""
@@ -405,6 +419,11 @@ class HookedCluster:
                     path.unlink()
                 else:
                     path.write_bytes(data)
+
+    def restart_engines(self) -> None:
+        """Have the engines of both nodes forget everything."""
+        for node in NODES[:2]:
+            (self.node(node) / "engine" / "state.json").unlink(missing_ok=True)
 
     @contextmanager
     def broken_hooks(self) -> Iterator[None]:

@@ -33,9 +33,10 @@ def is_on_one_node(receipt: Receipt, number: int, count: int) -> bool:
 
 
 def test_a_normal_job(cluster: HookedCluster) -> None:
-    """One attempt on the boards that the prolog named, completed by itself."""
-    job = cluster.submit("normal", "sleep 2")
+    """One attempt on the boards that the prolog named, watched, and completed by itself."""
+    job = cluster.submit("normal", "sleep 6")
     ended(cluster, job)
+    cluster.wait_idle()
 
     receipt = cluster.receipt("normal")
 
@@ -44,6 +45,27 @@ def test_a_normal_job(cluster: HookedCluster) -> None:
     assert is_on_one_node(receipt, 0, 2)
     assert (attempt["gpu_type"], attempt["capacity"]) == ("h100", "spot")
     assert attempt["gpus"] == 2
+    assert len(receipt.observed_s) == 2
+    assert min(receipt.observed_s) >= 4
+    assert receipt.reasons <= {"late_watch", "lost_tail"}
+
+
+def test_an_engine_that_forgot_leaves_the_boards_unobserved(cluster: HookedCluster) -> None:
+    """Its restart loses the job's record; the attempt and its boards stay known."""
+    job = cluster.submit("forgotten", "sleep 4")
+    cluster.wait(job, "RUNNING")
+    cluster.wait_hooks(job, "slurm-prolog", 1)
+    time.sleep(1)
+    cluster.restart_engines()
+    ended(cluster, job)
+    cluster.wait_idle()
+
+    receipt = cluster.receipt("forgotten")
+
+    assert receipt.ended_by == ["completed"]
+    assert is_on_one_node(receipt, 0, 2)
+    assert receipt.observed_s == [0, 0]
+    assert receipt.dispositions == {"hold"}
 
 
 def test_without_hooks_the_boards_are_unknown(cluster: HookedCluster) -> None:
