@@ -57,8 +57,9 @@ def run_command(
             env=variables,
             start_new_session=True,
         )
-    except OSError as error:
-        return Ran(None, b"", f"{argv[0]}: {(error.strerror or str(error)).lower()}")
+    except (OSError, ValueError) as error:  # A word with a NUL is the latter.
+        reason = getattr(error, "strerror", None) or str(error)
+        return Ran(None, b"", f"{argv[0]}: {reason.lower()}")
     output, problem = _read(process, time.monotonic() + limit_s)
     if problem is None:
         return Ran(process.returncode, output, None)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import time
+from collections import Counter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,8 +22,11 @@ NVIDIA_SMI = (
 )
 PROC = Path("/proc/driver/nvidia/gpus")
 
-_BOARD = re.compile(r"GPU-[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+_HEX = "[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
+_BOARD = re.compile(f"GPU-{_HEX}")
+_INSTANCE = re.compile(f"MIG-(?:{_HEX}|GPU-{_HEX}/[0-9]{{1,6}}/[0-9]{{1,6}})")
 _NAMED = re.compile(r"(?:GPU|MIG)-[^\s,]+")
+_NUMBER = re.compile(r"[0-9]{1,6}")
 _INDEX = re.compile(r"([0-9]{1,6})(?:-([0-9]{1,6}))?")
 _PROC_LINE = re.compile(r"([^:]+):\s*(.*?)\s*")
 _GPUS_MAX = 4096
@@ -83,21 +87,30 @@ def look(limit_s: float, *, path: str = PATH, proc: Path = PROC) -> Devices:
             gpus.append(gpu)
     if not gpus:
         return Devices((), at_us, "nvidia-smi: names no GPU")
+    for name in ("uuid", "nvml_index"):
+        if len({getattr(gpu, name) for gpu in gpus}) < len(gpus):
+            return Devices((), at_us, f"nvidia-smi: gives two boards one {name}")
     return Devices(tuple(gpus), at_us, None)
 
 
 def _read_line(line: str, minors: dict[str, int]) -> Gpu | None:
     words = [word.strip() for word in line.split(",")]
-    if len(words) != 4 or not words[0].isdigit() or not _BOARD.fullmatch(words[1]):
+    if len(words) != 4 or not _NUMBER.fullmatch(words[0]) or not _is_board(words[1]):
         return None
     index, uuid, bus, mig = words
-    if not uuid[4:].strip("0-"):  # All zeros is no identity.
-        return None
     return Gpu(int(index), uuid, bus, minors.get(uuid), mig.lower() == "enabled")
 
 
+def _is_board(text: str) -> bool:
+    """Tell the UUID of a board; all zeros is no identity."""
+    return _BOARD.fullmatch(text) is not None and bool(text[4:].strip("0-"))
+
+
 def _minors(proc: Path) -> dict[str, int]:
-    """Read the minor number of each board by UUID, as far as the driver states both."""
+    """Read the minor number of each board by UUID, as far as the driver states both.
+
+    A number that two boards have tells neither.
+    """
     minors = {}
     try:
         paths = sorted(proc.glob("*/information"))
@@ -112,9 +125,10 @@ def _minors(proc: Path) -> dict[str, int]:
         matches = (_PROC_LINE.fullmatch(line) for line in text.split("\n"))
         stated = {match[1].strip(): match[2] for match in matches if match}
         uuid, minor = stated.get("GPU UUID", ""), stated.get("Device Minor", "")
-        if _BOARD.fullmatch(uuid) and minor.isdigit():
+        if _is_board(uuid) and _NUMBER.fullmatch(minor):
             minors[uuid] = int(minor)
-    return minors
+    shared = [minor for minor, times in Counter(minors.values()).items() if times > 1]
+    return {uuid: minor for uuid, minor in minors.items() if minor not in shared}
 
 
 def identify(devices: Devices, *, visible: str, gpu_indexes: str, index_is: str) -> Identity:
@@ -128,9 +142,7 @@ def identify(devices: Devices, *, visible: str, gpu_indexes: str, index_is: str)
     """
     named = [word.strip() for word in visible.split(",")]
     if visible and all(map(_NAMED.fullmatch, named)):
-        by_uuid = {gpu.uuid: gpu.nvml_index for gpu in devices.gpus}
-        uuids = tuple(dict.fromkeys(named))
-        return Identity(tuple((uuid, by_uuid.get(uuid)) for uuid in uuids), len(uuids), None)
+        return _identify_named(devices, list(dict.fromkeys(named)))
     indexes = _indexes(gpu_indexes or visible)
     if indexes is None:
         return Identity((), None, "the environment names no GPU that can be read")
@@ -150,6 +162,15 @@ def identify(devices: Devices, *, visible: str, gpu_indexes: str, index_is: str)
     return Identity(tuple((places[i].uuid, places[i].nvml_index) for i in indexes), count, None)
 
 
+def _identify_named(devices: Devices, named: list[str]) -> Identity:
+    """Take UUIDs as they stand; one that is cut short or no identity leaves all unknown."""
+    by_uuid = {gpu.uuid: gpu.nvml_index for gpu in devices.gpus}
+    for word in named:
+        if not _is_board(word) and not _INSTANCE.fullmatch(word):
+            return Identity((), len(named), f"{word[:80]!a} is not the UUID of a GPU")
+    return Identity(tuple((uuid, by_uuid.get(uuid)) for uuid in named), len(named), None)
+
+
 def _indexes(text: str) -> list[int] | None:
     """Read a list of indexes and ranges; None if there is none, or it is no such list."""
     found: list[int] = []
@@ -161,6 +182,8 @@ def _indexes(text: str) -> list[int] | None:
         if high < low or high - low >= _GPUS_MAX:
             return None
         found += range(low, high + 1)
+        if len(found) > _GPUS_MAX:
+            return None
     return list(dict.fromkeys(found))
 
 

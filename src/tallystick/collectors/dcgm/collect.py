@@ -8,10 +8,10 @@ from typing import Any
 from tallystick.collectors.collected import Collected, Place, Source
 from tallystick.collectors.dcgm.ctime import instants_us, pairs_that_last
 from tallystick.collectors.dcgm.inventory import DeviceMap, printed_devices, recorded_devices
-from tallystick.collectors.dcgm.report import GpuBlock, Report, read_report
-from tallystick.collectors.dcgm.values import known, read_values
 from tallystick.core.finding import InputFinding
 from tallystick.core.instant import format_instant
+from tallystick.emit.dcgm.report import GpuBlock, Report, read_report
+from tallystick.emit.dcgm.values import known, read_values
 from tallystick.evidence.codec import RefusedLineError, read_line
 from tallystick.evidence.draft import draft_record
 from tallystick.evidence.record import Record
@@ -60,7 +60,7 @@ def collect_dcgm(sources: Iterable[Source], options: DcgmOptions) -> Collected:
                 collected.add(record)
             there = place.on_line(block.line)
             for code, message in problems:
-                collected.findings.append(there.finding(code, f"GPU {block.index}: {message}"))
+                collected.findings.append(there.finding(code, f"GPU {block.gpu_index}: {message}"))
     return collected
 
 
@@ -127,7 +127,7 @@ def _record(
     ends_us = instants_us(end, options.timezone)
     duration_s = known(block.rows.get("Total Execution Time (sec)"))
     spans_us = pairs_that_last(starts_us, ends_us, duration_s)
-    if block.index not in devices:
+    if block.gpu_index not in devices:
         unmapped = f"no inventory of {options.node} says which device this index is"
         return None, (*problems, ("gpu_unmapped", unmapped))
     if not starts_us or not ends_us:
@@ -136,7 +136,7 @@ def _record(
     if len(spans_us) != 1:
         readings = f"{start} to {end} has {len(spans_us)} readings of the printed duration"
         return None, (*problems, ("ambiguous_time", readings))
-    return _draft(block, devices[block.index], spans_us[0], options), problems
+    return _draft(block, devices[block.gpu_index], spans_us[0], options), problems
 
 
 def _draft(

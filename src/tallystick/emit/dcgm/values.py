@@ -1,12 +1,17 @@
 """What the rows of one GPU say, as values of a record: unknown is None (r27, r28, r29)."""
 
+from __future__ import annotations
+
 import re
-from collections.abc import Mapping
 from decimal import Decimal
+from typing import TYPE_CHECKING, Union
 
-from tallystick.core.canonical import INTEGER_MAX
+from tallystick.emit.record import INTEGER_MAX
 
-Value = int | str | None
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+Value = Union[int, str, None]
 
 BLANK = 2**47  # DCGM's own test for blanks is "at least", and this is the smallest of them.
 _BLANK_ROUNDED = 140_737 * 10**9  # The same in six significant digits, as doubles are printed.

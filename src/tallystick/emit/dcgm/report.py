@@ -5,9 +5,13 @@ with ``-v``, otherwise one ``Summary`` that is a sum over GPUs and belongs to no
 sections about the GPU itself are read: those about processes use similar labels.
 """
 
+from __future__ import annotations
+
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 _BLOCK = re.compile(r"\|\s*GPU ID:\s*([0-9]{1,9})\s*\|")
 _SUMMARY = re.compile(r"\|\s*Summary\s*\|")
@@ -22,18 +26,16 @@ _RETRIEVED = "Successfully retrieved statistics"
 _OWN_SECTIONS = ("Execution Stats", "Performance Stats")
 
 
-@dataclass(frozen=True, slots=True)
-class GpuBlock:
+class GpuBlock(NamedTuple):
     """What one print says of one GPU; not ``whole`` if the text breaks off within it."""
 
-    index: int
+    gpu_index: int
     line: int
     rows: Mapping[str, str]
     whole: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(NamedTuple):
     """What one text holds; errors with their lines, devices as pairs of index and UUID."""
 
     has_statistics: bool
@@ -48,18 +50,18 @@ class Report:
         return not (self.has_statistics or self.has_device_list or self.errors)
 
 
-@dataclass(slots=True)
 class _Reader:
-    has_statistics: bool = False
-    has_device_list: bool = False
-    blocks: list[GpuBlock] = field(default_factory=list)
-    devices: list[tuple[int, str]] = field(default_factory=list)
-    errors: list[tuple[int, str]] = field(default_factory=list)
-    _block: GpuBlock | None = None
-    _rows: dict[str, str] = field(default_factory=dict)
-    _section: str | None = None
-    _device: int | None = None
-    _listing: bool = False
+    def __init__(self) -> None:
+        self.has_statistics = False
+        self.has_device_list = False
+        self.blocks: list[GpuBlock] = []
+        self.devices: list[tuple[int, str]] = []
+        self.errors: list[tuple[int, str]] = []
+        self._block: GpuBlock | None = None
+        self._rows: dict[str, str] = {}
+        self._section: str | None = None
+        self._device: int | None = None
+        self._listing = False
 
     def read(self, number: int, line: str) -> None:
         """Read one line; what starts a table ends the one before it."""
@@ -100,7 +102,7 @@ class _Reader:
         """End the table that is being read, if any."""
         if self._block is not None:
             block = self._block
-            self.blocks.append(GpuBlock(block.index, block.line, self._rows, whole))
+            self.blocks.append(GpuBlock(block.gpu_index, block.line, self._rows, whole))
         self._block, self._section, self._device = None, None, None
         self._rows, self._listing = {}, False
 
