@@ -12,6 +12,7 @@ keep them would do: copy each file, sync it, and remove the first one.
 import argparse
 import json
 import os
+import re
 import statistics
 import subprocess
 import sys
@@ -31,6 +32,7 @@ CALLS = 200
 RECORDS = (2_000, 20_000)
 PYTHON = "/usr/bin/python3" if Path("/usr/bin/python3").exists() else sys.executable
 GPUS = 8
+STAND_IN = Path(__file__).resolve().parent.parent / "tests" / "stand_ins" / "dcgmi"
 
 
 class Cost(NamedTuple):
@@ -78,16 +80,60 @@ def node(folder: Path) -> Path:
         for n in range(GPUS)
     ]
     script(tools / "nvidia-smi", "\n".join(lines))
+    instant_dcgmi(folder)
     settings = (
         f"TALLYSTICK_SPOOL={folder / 'spool'}",
         f"TALLYSTICK_PATH={tools}:/usr/bin:/bin",
         "TALLYSTICK_SLURM_INDEX=nvml",
+        "TALLYSTICK_DCGM=command",
         "TALLYSTICK_HOOK_CPU=10",  # It is measured here, not kept.
     )
     (folder / "node.env").write_text("\n".join(settings) + "\n", encoding="utf-8")
     install_node(folder, spool=None, url=None, python=PYTHON)
     script(folder / "nothing", f"timeout 8 {PYTHON} -IS -c pass")
     return folder
+
+
+def instant_dcgmi(folder: Path) -> None:
+    """Have ``dcgmi`` print what the stand-in once printed, with the time of day, and at once."""
+    home = folder / "engine"
+    home.mkdir()
+    boards = "".join(f"{n} GPU-0000000{n}-0000-4000-8000-000000000000\n" for n in range(GPUS))
+    (home / "boards").write_text(boards, encoding="utf-8")
+    environment = {"TALLYSTICK_STAND_IN": str(home), "PATH": "/usr/bin:/bin", "TZ": "UTC0"}
+    said: dict[str, str] = {}
+    for words in (
+        ("discovery", "-l"),
+        ("group", "-c", "job", "-a", ",".join(map(str, range(GPUS)))),
+        ("stats", "-g", "2", "-e", "-u", "10", "-m", "60"),
+        ("stats", "-g", "2", "-s", "job"),
+        ("stats", "-x", "job"),
+        ("stats", "-j", "job"),
+        ("stats", "-v", "-j", "job"),
+    ):
+        time.sleep(0.05)  # So that there are samples.
+        ran = subprocess.run(
+            [STAND_IN, *words], env=environment, capture_output=True, text=True, check=True
+        )
+        name = "".join(words).replace(",", "")[:12]
+        said[" ".join(words)] = re.sub(
+            r"(Time +\| )\w{3} \w{3} [ \d]\d .{13}", r"\1@NOW@", ran.stdout
+        )
+        (home / name).write_text(said[" ".join(words)], encoding="utf-8")
+    cases = "\n".join(
+        f'"{pattern}"*) exec sed "s/@NOW@/$now/" {home}/{name} ;;'
+        for pattern, name in (
+            ("discovery -l", "discovery-l"),
+            ("group -c", "group-cjob-a"),
+            ("stats -g 2 -e", "stats-g2-e-u"),
+            ("stats -g 2 -s", "stats-g2-sjo"),
+            ("stats -x", "stats-xjob"),
+            ("stats -j", "stats-jjob"),
+            ("stats -v", "stats-v-jjob"),
+        )
+    )
+    text = f"""now=$(date -u '+%a %b %e %H:%M:%S %Y')\ncase "$*" in\n{cases}\nesac"""
+    script(folder / "bin" / "dcgmi", text)
 
 
 def script(path: Path, text: str) -> None:

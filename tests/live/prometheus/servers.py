@@ -78,6 +78,7 @@ class Servers:
             f"--storage.tsdb.path={self.folder / 'prometheus'}",
             f"--web.listen-address=127.0.0.1:{self.ports['prometheus']}",
             "--log.level=error",
+            "--query.max-samples=10",  # Less than a span has, so that it is asked in halves.
         ]
         self._start("prometheus", command, "/-/ready")
 

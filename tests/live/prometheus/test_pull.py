@@ -15,7 +15,10 @@ DOWN, EMPTY, AWAY = "up is 0", "empty page", "the server has no scrape"
 
 
 def test_every_sample_of_prometheus_is_sealed_once(story: Story, tmp_path: Path) -> None:
-    """Times and values are those that its own tool finds on its disk, to the millisecond."""
+    """Times and values are those that its own tool finds on its disk, to the millisecond.
+
+    It refuses to load more than ten samples at once, so every span is asked in halves.
+    """
     with story.store(tmp_path) as store:
         found = story.pull(store, "prometheus")
 

@@ -47,7 +47,8 @@ def test_a_normal_job(cluster: HookedCluster) -> None:
     assert attempt["gpus"] == 2
     assert len(receipt.observed_s) == 2
     assert min(receipt.observed_s) >= 4
-    assert receipt.reasons <= {"late_watch", "lost_tail"}
+    # An earlier job's watch of a board hides that this one's began late.
+    assert receipt.reasons <= {"late_watch", "lost_tail", "unexplained"}
 
 
 def test_an_engine_that_forgot_leaves_the_boards_unobserved(cluster: HookedCluster) -> None:
