@@ -136,7 +136,7 @@ def altered_segment(path: Path) -> None:
 
 
 HARMS: dict[str, tuple[Callable[[Path], None], str]] = {
-    "permissions": (unreadable_key, "others may read the private key log.key"),
+    "permissions": (unreadable_key, "others may read the private file log.key"),
     "folder": (open_folder, "others may write to store"),
     "head": (no_head, "no last issued head"),
     "segment": (no_segment, "is missing"),

@@ -41,6 +41,7 @@ def test_a_node_that_works_says_so(node: Node) -> None:
     assert of(found, "dcgm") == [("ok", "the host engine answers")]
     assert of(found, "waiting") == [("ok", "0 records wait")]
     assert [word for word, _ in of(found, "python")] == ["ok"]
+    assert len(of(found, "shipper")) == 1
 
 
 def test_what_waits_is_counted(node: Node) -> None:

@@ -12,9 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tallystick.collectors.collected import Collected
+from tallystick.collectors.errors import BadClusterError
 from tallystick.collectors.skypilot import SkypilotOptions, collect_skypilot
 from tallystick.collectors.skypilot.values import read_epoch_us, read_gpus
-from tallystick.collectors.slurm.errors import BadClusterError
 from tallystick.core.canonical import canonical_bytes
 from tallystick.evidence.codec import read_line
 

@@ -92,9 +92,9 @@ def _said(check: Callable[[], Iterable[str]]) -> Iterator[str]:
 
 def _permissions(store: OpenStore) -> Iterator[str]:
     folder = store.folder
-    for path in sorted(folder.keys.glob("*.key")):
+    for path in (*sorted(folder.keys.glob("*.key")), *sorted(folder.keys.glob("tokens.*"))):
         if _mode(path) & _OTHERS:
-            yield f"others may read the private key {path.name}: chmod 600 it"
+            yield f"others may read the private file {path.name}: chmod 600 it"
     for path in (folder.path, folder.log, folder.keys, folder.segments, folder.issued.path):
         if path.exists() and _mode(path) & _OTHERS_WRITE:
             yield f"others may write to {path.name}: chmod go-w it"

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 
-from tallystick.app.node_files import LINES, NODE_FILE
+from tallystick.app.node_files import LINES, NODE_FILE, UNIT
 from tallystick.emit.command import run_command
 from tallystick.emit.devices import look
 from tallystick.emit.notes import read_notes
@@ -67,6 +67,7 @@ def check_node(config: Path, on_check: Callable[[str], None] = lambda _: None) -
         "devices": lambda: _devices(settings),
         "dcgm": lambda: _dcgm(settings),
         "slurm": lambda: _slurm(settings, config.parent),
+        "shipper": _shipper,
     }
     said: list[Said] = []
     for name, check in checks.items():
@@ -214,6 +215,18 @@ def check_slurm_config(
     limit = re.match(r"[0-9]+", stated.get("PrologEpilogTimeout", ""))
     if limit and int(limit[0]) * SECOND_US <= settings.wall_us:
         yield Said("slurm", "fail", f"PrologEpilogTimeout {limit[0]} s is within the hooks' budget")
+
+
+def _shipper() -> Iterator[Said]:
+    """Ask systemd for the unit; a node may also be emptied by other means."""
+    name = Path(UNIT).stem
+    ran = run_command(["systemctl", "is-active", name], limit_s=LIMIT_S)
+    word = ran.text.strip()
+    if ran.status == 0:
+        yield Said("shipper", "ok", f"{name} is {word}")
+    else:
+        reason = ran.problem or word or f"systemctl ended with {ran.status}"
+        yield Said("shipper", "warn", f"{name} does not run ({reason}): records wait on the node")
 
 
 def _slurm_env() -> dict[str, str]:

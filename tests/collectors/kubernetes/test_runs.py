@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from tallystick.collectors.errors import BadClusterError
 from tallystick.collectors.kubernetes import KubernetesOptions, collect_kubernetes
 from tallystick.collectors.kubernetes.options import BadNodeCapacityError, read_capacity_rule
-from tallystick.collectors.slurm.errors import BadClusterError
 from tests.collectors.kubernetes.cluster_objects import (
     bodies,
     codes,

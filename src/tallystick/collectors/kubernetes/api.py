@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from importlib import import_module
 from typing import Any, NamedTuple, Protocol
 
+from tallystick.collectors.json_text import NotJsonError, read_json
 from tallystick.collectors.kubernetes.objects import Json, items_at, text_at
-from tallystick.collectors.slurm.json_text import NotJsonError, read_json
 from tallystick.core.errors import TallystickError
 
 PAGE_MAX = 500

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from tallystick.collectors.collected import Place, Source
+from tallystick.collectors.json_text import NotJsonError, part, read_json
 from tallystick.collectors.kubernetes.objects import Json, items_at, kind_of, text_at, time_at
-from tallystick.collectors.slurm.json_text import NotJsonError, part, read_json
 from tallystick.core.finding import InputFinding
 
 ADDED, MODIFIED, DELETED = "ADDED", "MODIFIED", "DELETED"

@@ -9,8 +9,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
+from tallystick.collectors.json_text import part
 from tallystick.collectors.kubernetes.objects import Json, items_at, text_at, texts_at
-from tallystick.collectors.slurm.json_text import part
 
 GPU = "nvidia.com/gpu"
 MIG = "nvidia.com/mig-"

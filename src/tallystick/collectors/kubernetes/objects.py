@@ -5,7 +5,7 @@ What is absent, or of another type than the API says, is None or empty; nothing 
 
 from typing import Any
 
-from tallystick.collectors.slurm.json_text import part
+from tallystick.collectors.json_text import part
 from tallystick.core.canonical import canonical_bytes, sha256_digest
 from tallystick.core.errors import BadInstantError
 from tallystick.core.instant import parse_rfc3339

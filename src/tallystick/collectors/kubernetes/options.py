@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from tallystick.collectors.slurm.errors import BadClusterError
+from tallystick.collectors.errors import BadClusterError
 from tallystick.core.errors import TallystickError
 from tallystick.core.vocabulary import CAPACITIES
 

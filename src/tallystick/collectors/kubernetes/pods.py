@@ -7,6 +7,7 @@ its last container stopped. A deletion is asked for long before that, and says n
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from tallystick.collectors.json_text import part
 from tallystick.collectors.kubernetes.objects import (
     TERMINAL_PHASES,
     Json,
@@ -16,7 +17,6 @@ from tallystick.collectors.kubernetes.objects import (
     text_at,
     time_at,
 )
-from tallystick.collectors.slurm.json_text import part
 from tallystick.core.instant import SECOND_US
 
 DISRUPTIONS = ("DisruptionTarget", "TerminationTarget")  # The second is Kueue's own.

@@ -6,6 +6,7 @@ digest of the whole. A node's times of its heartbeats say nothing and are left o
 
 from collections.abc import Iterable
 
+from tallystick.collectors.json_text import part
 from tallystick.collectors.kubernetes.gpus import is_gpu_resource
 from tallystick.collectors.kubernetes.objects import (
     Json,
@@ -15,7 +16,6 @@ from tallystick.collectors.kubernetes.objects import (
     texts_at,
 )
 from tallystick.collectors.kubernetes.pods import statuses_of
-from tallystick.collectors.slurm.json_text import part
 
 _MARKS = (
     "alpha.jobset.sigs.k8s.io/",

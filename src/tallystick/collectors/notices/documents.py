@@ -13,8 +13,8 @@ from email.utils import parsedate_to_datetime
 from typing import Any, NamedTuple
 
 from tallystick.collectors.collected import Place, Source
+from tallystick.collectors.json_text import NotJsonError, part, read_json
 from tallystick.collectors.local_time import epoch_s
-from tallystick.collectors.slurm.json_text import NotJsonError, part, read_json
 from tallystick.core.errors import BadInstantError
 from tallystick.core.finding import InputFinding
 from tallystick.core.instant import SECOND_US, parse_rfc3339

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tallystick.collectors.collected import Collected, Place
+from tallystick.collectors.errors import BadClusterError
 from tallystick.collectors.skypilot.attempts import (
     Event,
     Story,
@@ -26,7 +27,6 @@ from tallystick.collectors.skypilot.values import (
     read_gpus,
     read_moments_us,
 )
-from tallystick.collectors.slurm.errors import BadClusterError
 from tallystick.core.finding import InputFinding
 from tallystick.core.instant import SECOND_US
 from tallystick.evidence.draft import draft_record

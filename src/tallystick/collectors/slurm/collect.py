@@ -7,6 +7,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from tallystick.collectors.collected import Collected, Place, Source
+from tallystick.collectors.json_text import NotJsonError, part, read_json, read_text
 from tallystick.collectors.slurm import jobs_json, psv, scontrol
 from tallystick.collectors.slurm.attempts import (
     Output,
@@ -25,7 +26,6 @@ from tallystick.collectors.slurm.join import (
     merge_attempts,
     recorded_hooks,
 )
-from tallystick.collectors.slurm.json_text import NotJsonError, part, read_json, read_text
 from tallystick.collectors.slurm.options import SlurmOptions, check_options
 from tallystick.collectors.slurm.passed import read_evidence
 from tallystick.collectors.slurm.recognise import InputKind, decode, recognise, spell_out

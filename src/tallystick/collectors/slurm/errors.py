@@ -1,6 +1,6 @@
 """Reasons why a call, a row or a hook dump cannot be used.
 
-The first five are bad calls and reach the caller. ``BadRowError`` and ``BadHookError`` are bad
+The first four are bad calls and reach the caller. ``BadRowError`` and ``BadHookError`` are bad
 data: they are caught where their code and sentence become a finding, and the rest goes on.
 """
 
@@ -17,18 +17,6 @@ class BadZoneError(TallystickError):
 
     def __str__(self) -> str:
         return f"expected an IANA time zone such as Europe/Berlin or UTC, got {self.args[0]!r}"
-
-
-class BadClusterError(TallystickError):
-    """A cluster name could not stand in an attempt key."""
-
-    code = "bad_cluster"
-
-    def __init__(self, cluster: str) -> None:
-        super().__init__(cluster)
-
-    def __str__(self) -> str:
-        return f"expected a cluster name without spaces and colons, got {self.args[0]!r}"
 
 
 class BadCapacityError(TallystickError):

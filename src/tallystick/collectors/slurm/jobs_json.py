@@ -10,10 +10,10 @@ import re
 from typing import Any
 
 from tallystick.collectors.collected import Place
+from tallystick.collectors.json_text import first, part, read_number, read_text
 from tallystick.collectors.slurm.controller import claims_of
 from tallystick.collectors.slurm.errors import BadRowError
 from tallystick.collectors.slurm.hostlist import expand_hosts
-from tallystick.collectors.slurm.json_text import first, part, read_number, read_text
 from tallystick.collectors.slurm.row import JobRow, shown_id, stated_run
 from tallystick.collectors.slurm.states import (
     Exit,

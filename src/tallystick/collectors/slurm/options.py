@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from tallystick.collectors.errors import BadClusterError
 from tallystick.collectors.slurm.errors import (
     BadCapacityError,
-    BadClusterError,
     BadGpusPerNodeError,
     BadGpuTypeError,
     BadZoneError,
