@@ -62,6 +62,7 @@ COLLECTORS = {
     "bad_sample": "Samples of a series have a time or value that cannot be read.",
     "bad_time": "A time that job statistics print cannot be read.",
     "block_cut_short": "The statistics of a GPU end before their last field.",
+    "board_unreadable": "NVML does not name a GPU; which GPUs the node has is not known.",
     "capacity_disagrees": "A node's labels state two capacities; none counts.",
     "cluster_differs": "Rows name another cluster than the one that was given.",
     "column_absent": "A version of a source lacks columns; what they say stays unknown.",

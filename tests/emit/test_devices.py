@@ -148,6 +148,14 @@ def test_without_the_folder_no_minor_number_is_known(driver: Driver) -> None:
     assert driver.look().gpus == (board(0, None),)
 
 
+def test_a_folder_that_cannot_be_listed_gives_no_minor_number(driver: Driver) -> None:
+    """What it could say is unknown, the boards are not."""
+    driver.prints(line(0, UUIDS[0]))
+    driver.proc = Path("x" * 5000)
+
+    assert driver.look().gpus == (board(0, None),)
+
+
 @pytest.mark.parametrize(
     ("script", "problem"),
     [

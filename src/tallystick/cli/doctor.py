@@ -7,9 +7,8 @@ from pathlib import Path
 
 import click
 
-from tallystick.cli.options import json_option, say, store_option
+from tallystick.cli.options import json_option, node_settings_option, say, store_option
 from tallystick.core.canonical import canonical_bytes
-from tallystick.emit.settings import FILE
 
 _MARKS = {"ok": "ok", "warn": "warn", "fail": "FAIL"}
 
@@ -17,14 +16,7 @@ _MARKS = {"ok": "ok", "warn": "warn", "fail": "FAIL"}
 @click.command("doctor")
 @store_option(required=False)
 @click.option("--node", "on_node", is_flag=True, help="Look at this node instead of a store.")
-@click.option(
-    "--config",
-    default=FILE,
-    show_default=True,
-    metavar="FILE",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Settings of the node.",
-)
+@node_settings_option()
 @json_option()
 def doctor_command(*, store: Path | None, on_node: bool, config: Path, as_json: bool) -> None:
     """Check a store, or with --node what a node needs; exit 0 if it is well, 1 if not.

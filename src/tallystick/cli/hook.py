@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any, TypeVar
 
 import click
 
@@ -19,6 +20,7 @@ from tallystick.core.canonical import canonical_bytes, sha256_digest
 from tallystick.emit.hook import HOOKS, run_hook
 
 _PLACE = Path("/etc/tallystick")
+_Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
 @click.group("hook")
@@ -32,6 +34,17 @@ def hook() -> None:
     """
 
 
+def _folder_option(verb: str) -> Callable[[_Command], _Command]:
+    return click.option(
+        "--folder",
+        default=_PLACE,
+        show_default=True,
+        metavar="DIR",
+        type=click.Path(path_type=Path, file_okay=False),
+        help=f"Where hooks and settings {verb}.",
+    )
+
+
 def _hook_command(name: str) -> click.Command:
     @click.command(
         name,
@@ -40,7 +53,7 @@ def _hook_command(name: str) -> click.Command:
 
         \b
         Example:
-          {name.replace("-", " ", 1).replace(" ", "-")}=... SLURM_JOB_ID=7 tallystick hook {name}
+          SLURM_JOB_ID=7 SLURM_CLUSTER_NAME=c1 tallystick hook {name}
         """,
     )
     @click.argument("rest", nargs=-1, type=click.UNPROCESSED)
@@ -81,14 +94,7 @@ def file_command(output: Path, *, as_json: bool) -> None:
 
 
 @hook.command("install")
-@click.option(
-    "--folder",
-    default=_PLACE,
-    show_default=True,
-    metavar="DIR",
-    type=click.Path(path_type=Path, file_okay=False),
-    help="Where hooks and settings go.",
-)
+@_folder_option("go")
 @click.option(
     "--spool",
     metavar="DIR",
@@ -125,14 +131,7 @@ def install_command(
 
 
 @hook.command("uninstall")
-@click.option(
-    "--folder",
-    default=_PLACE,
-    show_default=True,
-    metavar="DIR",
-    type=click.Path(path_type=Path, file_okay=False),
-    help="Where hooks and settings are.",
-)
+@_folder_option("are")
 @json_option()
 def uninstall_command(*, folder: Path, as_json: bool) -> None:
     """Remove hooks and unit from this node; settings and what waits in the spool stay.

@@ -6,6 +6,8 @@ from typing import Any, TypeVar
 
 import click
 
+from tallystick.emit.settings import FILE
+
 _Command = TypeVar("_Command", bound=Callable[..., Any] | click.Command)
 
 
@@ -105,6 +107,18 @@ def store_option(*, required: bool = True) -> Callable[[_Command], _Command]:
         required=required,
         metavar="DIR",
         help="The store; TALLYSTICK_STORE names it too.",
+    )
+
+
+def node_settings_option() -> Callable[[_Command], _Command]:
+    """Make the ``--config`` option of commands that read a node's settings."""
+    return click.option(
+        "--config",
+        default=FILE,
+        show_default=True,
+        metavar="FILE",
+        type=click.Path(path_type=Path, dir_okay=False),
+        help="Settings of the node.",
     )
 
 

@@ -13,11 +13,11 @@ import click
 
 from tallystick.app.errors import NotShippedError
 from tallystick.app.files import read_file
-from tallystick.cli.options import json_option, say, store_option
+from tallystick.cli.options import json_option, node_settings_option, say, store_option
 from tallystick.core.canonical import canonical_bytes
 from tallystick.emit.follow import ship_on, ship_once
 from tallystick.emit.post import Answer, NotSentError, Poster
-from tallystick.emit.settings import FILE, read_settings
+from tallystick.emit.settings import read_settings
 from tallystick.emit.ship import Shipped, Shipper
 
 _WORDS = ("accepted", "exists", "conflict", "refused")
@@ -37,14 +37,7 @@ _Send = Callable[[Sequence[bytes]], Sequence[Answer]]
 @click.option("--to", "url", metavar="URL", help="A server started by `tallystick serve`.")
 @click.option("--token-file", metavar="FILE", help="Holds the token for the server.")
 @click.option("--ca-file", metavar="FILE", help="Certificates to trust instead of the system's.")
-@click.option(
-    "--config",
-    default=FILE,
-    show_default=True,
-    metavar="FILE",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Settings of the node.",
-)
+@node_settings_option()
 @click.option("--follow", is_flag=True, help="Go on until stopped.")
 @click.option(
     "--every",

@@ -203,6 +203,40 @@ def test_without_time_nothing_is_asked(story: Story, installed: Bindings) -> Non
     assert installed.calls == before
 
 
+@pytest.mark.parametrize("step", ["list", "start"])
+def test_a_library_that_crashes_at_the_prolog_is_named(
+    story: Story, installed: Bindings, step: str
+) -> None:
+    """It takes its process with it, which says nothing more; nothing is claimed."""
+    installed.change(fail={step: "crash"})
+    story.prolog()
+
+    assert story.codes == ["dcgm_failed"]
+    assert story.bodies("telemetry.watch") == []
+
+
+def test_a_library_that_crashes_at_the_epilog_is_named(story: Story, installed: Bindings) -> None:
+    """Statistics that nobody gave have their reason beside them."""
+    story.prolog()
+    installed.change(fail={"stop": "crash"})
+    story.epilog()
+
+    assert story.codes == ["dcgm_failed"]
+    assert story.bodies("telemetry.job_stats") == []
+
+
+@pytest.mark.parametrize("step", ["update 1", "remove", "delete"])
+def test_a_step_around_the_read_refuses_no_statistics(
+    story: Story, installed: Bindings, step: str
+) -> None:
+    """A generic error means a window that ends before it starts only where it is read."""
+    story.prolog()
+    installed.change(fail={step: -3})
+    story.epilog()
+
+    assert len(story.bodies("telemetry.job_stats")) == 2
+
+
 @pytest.mark.parametrize("harm", ["import", "library"])
 def test_bindings_that_do_not_load_are_passed_over(
     story: Story, installed: Bindings, harm: str

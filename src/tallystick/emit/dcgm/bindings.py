@@ -45,8 +45,10 @@ _CODES = {
     -14: "dcgm_job_unknown",
     -5: "dcgm_group_gone",
     -3: "dcgm_window_refused",
+    -25: UNUSABLE,  # The library that they load is not there.
 }
 _SAID_MAX = 200
+_CRASHED = Problem("dcgm_failed", "pydcgm: ended without an answer")
 
 
 def bindings_folder() -> Path | None:
@@ -66,7 +68,7 @@ class BindingsEngine:
         """Watch boards and begin the record of a job; what is half done is taken back."""
         facts, problems = self._told(lambda tell: self._begin(wish, tell), deadline)
         if "start_us" not in facts:
-            return Begun(None, None, None, problems)
+            return Begun(None, None, None, problems or (_CRASHED,))
         return Begun(facts["group"], facts["watch_us"], facts["start_us"], problems)
 
     def finish(self, job: str, group: int | None, deadline: Deadline) -> Finished:
@@ -75,6 +77,8 @@ class BindingsEngine:
         facts, problems = self._told(lambda tell: self._finish(job, group, tell), deadline)
         boards = tuple(Board(**board) for board in facts.get("boards", ()))
         prints = (Print("api", None, facts["print"]),) if "print" in facts else ()
+        if "boards" not in facts and not problems:
+            problems = (_CRASHED,)
         stop_us = facts.get("stop_us", before_us)
         return Finished(stop_us, facts.get("read_us", stop_us), boards, prints, problems)
 
@@ -102,8 +106,6 @@ class BindingsEngine:
             return None
         try:
             return pydcgm, pydcgm.DcgmHandle(ipAddress=HOST, persistAfterDisconnect=True)
-        except OSError as error:  # The library that they load is not there.
-            tell({"code": UNUSABLE, "message": f"pydcgm: {error}"[:_SAID_MAX]})
         except Exception as error:  # noqa: BLE001 (their errors are classes made at run time)
             tell(_problem("connect", error))
         return None
@@ -125,7 +127,7 @@ class BindingsEngine:
             for uuid in wish.uuids:
                 group.AddGpu(indexes[uuid])
             group.stats.WatchJobFields(wish.interval_ms * 1000, wish.keep_s, 0)
-            tell({"group": group.GetId(), "watch_us": clock_us()})
+            tell({"group": _number(group.GetId()), "watch_us": clock_us()})
             try:
                 group.stats.StartJobStats(wish.job)
             except Exception as error:
@@ -144,7 +146,7 @@ class BindingsEngine:
         if connected is None or number is None:
             return
         pydcgm, handle = connected
-        group = pydcgm.DcgmGroup(handle, groupId=number)
+        group = pydcgm.DcgmGroup(handle, groupId=_handle(number))
         _try(tell, "update", lambda: handle.GetSystem().UpdateAllFields(1))
         tell({"stop_us": clock_us()})
         try:
@@ -158,6 +160,17 @@ class BindingsEngine:
         _try(tell, "read", lambda: _read(group.stats.GetJobStats(job), _devices(handle), tell))
         _try(tell, "remove the job", lambda: group.stats.RemoveJob(job))
         _try(tell, "remove the group", group.Delete)
+
+
+def _number(group: Any) -> int:
+    """Give the number of a group, which the bindings have as a C pointer."""
+    return int(getattr(group, "value", group))
+
+
+def _handle(number: int) -> Any:
+    import ctypes  # noqa: PLC0415 (in the child, which loads it in any case)
+
+    return ctypes.c_void_p(number)
 
 
 def _try(tell: Tell, step: str, ask: Any) -> None:

@@ -47,7 +47,8 @@ def claims(
     finished: Finished, window: Window, uuids: tuple[str, ...], now_steady_us: int
 ) -> Claims:
     """Give what can be claimed of the boards of an attempt."""
-    if any(problem.code == "dcgm_window_refused" for problem in finished.problems):
+    is_refused = any(problem.code == "dcgm_window_refused" for problem in finished.problems)
+    if is_refused and not finished.boards:  # The same error of a later step refuses nothing.
         return _reversed(finished, window, uuids)
     problems: list[Problem] = []
     stepped = _stepped(finished.stop_us - window.start_us, now_steady_us - window.steady_us)

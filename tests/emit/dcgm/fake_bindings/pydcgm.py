@@ -1,11 +1,15 @@
 """A fake of DCGM's Python bindings: the calls that are made of them, and an engine in a file.
 
-Like the real ones it forgets what was begun over a connection that does not persist. The file
+Like the real ones it forgets what was begun over a connection that does not persist, has numbers
+of groups as C pointers, and reports a library that is not there as its error -25. The file
 ``engine.json`` beside this module is the engine: ``boards``, ``groups``, ``jobs``, ``calls``, and
-``fail``, which gives the number of an error by call, or ``hang``.
+``fail``, which gives the number of an error by call, or ``hang`` or ``crash``.
 """
 
+import ctypes
 import json
+import os
+import signal
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -29,6 +33,8 @@ def _call(name: str) -> dict[str, Any]:
     value = engine["fail"].get(name)
     if value == "hang":
         time.sleep(3600)
+    if value == "crash":
+        os.kill(os.getpid(), signal.SIGSEGV)
     if value is not None:
         raise DCGMError(value)
     return engine
@@ -44,7 +50,7 @@ class DcgmHandle:
     def __init__(self, *, ipAddress: str, persistAfterDisconnect: bool) -> None:  # noqa: N803
         assert (ipAddress, persistAfterDisconnect) == ("127.0.0.1", True)
         if _call("connect")["no_library"]:
-            raise OSError("libdcgm.so.4: cannot open shared object file")
+            raise DCGMError(-25)
 
     def GetSystem(self) -> Any:  # noqa: N802
         """Give the system."""
@@ -66,20 +72,20 @@ class DcgmGroup:
     def __init__(
         self,
         handle: DcgmHandle,
-        groupId: int | None = None,  # noqa: N803
+        groupId: ctypes.c_void_p | None = None,  # noqa: N803
         groupName: str | None = None,  # noqa: N803
     ) -> None:
         del handle
         self.stats = self
-        self._id = 5 if groupId is None else groupId
+        self._id = 5 if groupId is None else groupId.value
         if groupName is not None:
             engine = _call("create")
             engine["groups"]["5"] = []
             _save(engine)
 
-    def GetId(self) -> int:  # noqa: N802
+    def GetId(self) -> ctypes.c_void_p:  # noqa: N802
         """Give its number."""
-        return self._id
+        return ctypes.c_void_p(self._id)
 
     def AddGpu(self, index: int) -> None:  # noqa: N802
         """Add a board."""
