@@ -19,7 +19,7 @@ from tallystick.emit.errors import SpoolUnusableError
 from tallystick.emit.hook import HOOKS
 from tallystick.emit.settings import SECOND_US, read_settings
 from tallystick.emit.slurm.held import FOLDER as RUNS
-from tallystick.emit.spool import make_spool
+from tallystick.emit.spool import Spool, make_spool
 
 NODE_FILE: Final = "tallystick-node.pyz"
 UNIT: Final = "tallystick-ship.service"
@@ -99,6 +99,7 @@ def install_node(folder: Path, *, spool: Path | None, url: str | None, python: s
         folder.mkdir(parents=True, exist_ok=True)
         make_spool(place)
         (place / RUNS).mkdir(mode=0o755, exist_ok=True)
+        Spool(place, "spool/install")  # Its own part, before anybody else takes the name.
     except (OSError, SpoolUnusableError) as error:
         raise UnwritableFileError(str(folder), str(error)) from error
     for path, data, mode in files:

@@ -116,15 +116,14 @@ class Part:
         self._count_out(gone)
 
     def quarantine(self, name: str, reason: str) -> None:
-        """Set a file aside with the reason; past a bound it is removed, since it was told.
+        """Set a file aside with the reason; past a bound it stays where it is.
 
         Raises:
             OSError: the folder cannot be changed.
         """
         new, aside = self._folders["new"], self._folders["quarantine"]
         if len(_names(aside)) >= QUARANTINE_FILES_MAX:
-            self.remove([name])
-            return
+            return  # Nothing is thrown away: somebody has to look at so many.
         with suppress(FileNotFoundError):
             size = os.lstat(name, dir_fd=new).st_size
             os.rename(name, name, src_dir_fd=new, dst_dir_fd=aside)

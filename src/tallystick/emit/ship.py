@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 BATCH_LINES_MAX = 1000
 BATCH_BYTES_MAX = 4 << 20
 TOLD = frozenset({"accepted", "exists"})
+DENIED = "producer_not_allowed"
+"""The code of a record that is well but may not be sent with this token: it waits on."""
 
 Send = Callable[["Sequence[bytes]"], "Sequence[Answer]"]
 _TASK_KEY = re.compile(r"slurm:[^\s:]+:([0-9]+)@([^\s:]+):[0-9]+")
@@ -81,16 +83,24 @@ class Shipper:
 
         Raises:
             OSError: the spool cannot be read or changed.
+            NotSentError: the token does not allow some records; all others were sent.
             Exception: whatever ``send`` raises; everything not answered stays.
         """
         shipped = Shipped()
+        denied: list[str] = []
         with ExitStack() as parts:
             for batch in _batches(self._items(parts, shipped), self.lines_max):
                 answers = send([item.line for item in batch])
                 for answer in answers:
                     shipped.counts[answer.word] = shipped.counts.get(answer.word, 0) + 1
+                denied += [str(each.message) for each in answers if each.code == DENIED]
                 _settle(batch, answers)
                 on_batch(shipped)
+        if denied:
+            from tallystick.emit.post import NotSentError  # noqa: PLC0415 (a store needs no HTTP)
+
+            message = f"{len(denied)} records are not allowed with this token: {denied[0]}"
+            raise NotSentError(message, is_final=True)
         return shipped
 
     def _items(self, parts: ExitStack, shipped: Shipped) -> Iterator[Item]:
@@ -168,7 +178,7 @@ def _settle(batch: Sequence[Item], answers: Sequence[Answer]) -> None:
             item.part.quarantine(item.name, item.trouble)
         elif item.name is not None and is_told:
             told.setdefault(item.part, []).append(item.name)
-        elif item.name is not None:
+        elif item.name is not None and answer.code != DENIED:
             why = f"{answer.word}: {answer.code}: {answer.message}"
             item.part.quarantine(item.name, why)
         elif item.notes is not None and is_told:

@@ -32,7 +32,9 @@ def test_a_prolog_names_the_gpus_of_the_job(node: Node) -> None:
     node.run("slurm-prolog")
 
     (body,) = node.bodies("allocation.started")
-    assert body["gpus"] == [{"uuid": uuid, "node": "n1"} for uuid in UUIDS[:2]]
+    assert body["gpus"] == [
+        {"uuid": uuid, "node": "n1", "index": index} for index, uuid in enumerate(UUIDS[:2])
+    ]
     assert (body["capacity"], body["gpu_type"], body["nodes"]) == ("spot", "h100", ["n1"])
     assert "gpu_count" not in body
 
@@ -314,8 +316,6 @@ def test_a_full_spool_fails_no_job(node: Node) -> None:
     """What is dropped is noted."""
     settings = node.etc / "node.env"
     settings.write_text(f"{settings.read_text()}TALLYSTICK_SPOOL_BYTES=65536\n")
-    (node.spool / str(os.geteuid()) / "new").mkdir(parents=True, mode=0o700)
-    (node.spool / str(os.geteuid())).chmod(0o700)
     (node.spool / str(os.geteuid()) / "new" / "large").write_bytes(b"x" * 65_536)
     state = node.spool / str(os.geteuid()) / "state"
     state.write_text('{"boot":"","given":{},"waiting_bytes":65536}\n')

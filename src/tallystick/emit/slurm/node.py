@@ -109,7 +109,7 @@ def _identity(call: Call, place: Place) -> Identity:
 
 
 def _started_body(call: Call, key: str, identity: Identity, settings: Settings) -> dict[str, Any]:
-    gpus = [{"uuid": uuid, "node": call.node} for uuid, _ in identity.gpus]
+    gpus = [_gpu(uuid, index, call) for uuid, index in identity.gpus]
     body: dict[str, Any] = {
         "attempt": key,
         "scheduler": "slurm",
@@ -125,6 +125,11 @@ def _started_body(call: Call, key: str, identity: Identity, settings: Settings) 
         "gpu_identity_reason": None if gpus else identity.problem,
     }
     return {name: value for name, value in body.items() if value is not None}
+
+
+def _gpu(uuid: str, index: int | None, call: Call) -> dict[str, Any]:
+    gpu: dict[str, Any] = {"uuid": uuid, "node": call.node}
+    return gpu if index is None else {**gpu, "index": index}
 
 
 def _held(held: Held | None, call: Call) -> Held | None:
