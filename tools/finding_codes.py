@@ -93,6 +93,7 @@ COLLECTORS = {
     "notice_time_unknown": "A node is marked to be taken, but nothing says since when.",
     "other_resource": "An announcement names other machines than the node.",
     "partial_answer": "The server says that its answer is not whole.",
+    "poll_state_lost": "What the last poll left behind cannot be read; polling begins anew.",
     "run_unknown": "A pod's run needs an object that is not at hand.",
     "source_error": "An error that the source put into its answer.",
     "start_missing": "A row that held resources has no start.",

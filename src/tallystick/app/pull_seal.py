@@ -10,11 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tallystick.app.admit import clock_us
 from tallystick.app.store import OpenStore
+from tallystick.app.stored_segments import Extent, name_segment
 from tallystick.collectors.pull.devices import Table
-from tallystick.core.instant import format_instant
-from tallystick.stores.delivery import write_own
 from tallystick.stores.segments import SegmentFolder
 
 
@@ -36,25 +34,17 @@ def seal(store: OpenStore, table: Table, cadence_us: int) -> Sealed:
     Raises:
         StoreWriteError: it cannot be kept.
     """
-    folder = SegmentFolder(store.folder.segments)
-    digest = folder.add(io.BytesIO(segment_bytes(table)))
-    from_us, to_us = int(table.times_us.min()), int(table.times_us.max())
-    body = {
-        "segment": digest,
-        "path": f"segments/{folder.place(digest).name}",
-        "rows": len(table.times_us),
-        "from": format_instant(from_us),
-        "to": format_instant(to_us),
-        "gpus": table.gpus,
-        "cadence_us": cadence_us,
-        "metric": table.metric,
-    }
-    with store.log.writing() as log:
-        before = log.size
-        write_own(log, "telemetry.samples", body, clock_us())
-        is_new = log.size > before
-    rows, gpus = len(table.times_us), len(table.gpus)
-    return Sealed(digest, table.metric, rows, from_us, to_us, gpus, is_new)
+    digest = SegmentFolder(store.folder.segments).add(io.BytesIO(segment_bytes(table)))
+    extent = Extent(
+        rows=len(table.times_us),
+        from_us=int(table.times_us.min()),
+        to_us=int(table.times_us.max()),
+        gpus=table.gpus,
+    )
+    is_new = name_segment(store, digest, extent, metric=table.metric, cadence_us=cadence_us)
+    return Sealed(
+        digest, table.metric, extent.rows, extent.from_us, extent.to_us, len(extent.gpus), is_new
+    )
 
 
 def segment_bytes(table: Table) -> bytes:

@@ -62,7 +62,9 @@ class Dropping:
     kept: tuple[StoredSegment, ...]
 
 
-class _Extent(NamedTuple):
+class Extent(NamedTuple):
+    """What a segment holds, as its record says it."""
+
     rows: int
     from_us: int
     to_us: int
@@ -95,20 +97,34 @@ def add_segments(
     added = []
     for path, extent in extents.items():
         digest = _taken(folder, path, on_bytes)
-        body = {
-            "segment": digest,
-            "path": f"segments/{folder.place(digest).name}",
-            "rows": extent.rows,
-            "from": format_instant(extent.from_us),
-            "to": format_instant(extent.to_us),
-            "gpus": extent.gpus,
-            "cadence_us": cadence_us,
-            "metric": metric,
-        }
-        with store.log.writing() as log:
-            write_own(log, "telemetry.samples", body, clock_us())
+        name_segment(store, digest, extent, metric=metric, cadence_us=cadence_us)
         added.append(digest)
     return tuple(each for each in list_segments(store) if each.digest in added)
+
+
+def name_segment(
+    store: OpenStore, digest: str, extent: Extent, *, metric: str, cadence_us: int
+) -> bool:
+    """Name a segment that is kept in the log; False if it was named before.
+
+    Raises:
+        StoreWriteError: the log cannot take it.
+    """
+    place = SegmentFolder(store.folder.segments).place(digest)
+    body = {
+        "segment": digest,
+        "path": f"segments/{place.name}",
+        "rows": extent.rows,
+        "from": format_instant(extent.from_us),
+        "to": format_instant(extent.to_us),
+        "gpus": extent.gpus,
+        "cadence_us": cadence_us,
+        "metric": metric,
+    }
+    with store.log.writing() as log:
+        before = log.size
+        write_own(log, "telemetry.samples", body, clock_us())
+        return log.size > before
 
 
 def list_segments(store: OpenStore) -> tuple[StoredSegment, ...]:
@@ -250,7 +266,7 @@ def _stored(store: OpenStore, evidence: Evidence) -> Iterator[StoredSegment]:
         )
 
 
-def _extent(path: Path) -> _Extent:
+def _extent(path: Path) -> Extent:
     """Read how much a segment holds, of which GPUs and times."""
     rows, first_us, last_us = 0, [], []
     gpus: set[str] = set()
@@ -264,4 +280,4 @@ def _extent(path: Path) -> _Extent:
                 last_us.append(int(np.max(times_us)))
     if not first_us or not gpus:
         raise UnreadableFileError(str(path), NO_ROWS)
-    return _Extent(rows, min(first_us), max(last_us), sorted(gpus))
+    return Extent(rows, min(first_us), max(last_us), sorted(gpus))
