@@ -5,7 +5,7 @@ from tallystick.core.wording import as_printed
 
 
 class BadTokenError(TallystickError):
-    """A token was to be made with a name, producers or an expiry that make no sense."""
+    """A token was to be made with a name, producers or an expiry that cannot be."""
 
     code = "bad_token"
 

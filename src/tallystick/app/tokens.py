@@ -89,7 +89,7 @@ def new_token(
         expires_us: When it ends, None for never.
 
     Raises:
-        BadTokenError: the name, the producers or the expiry make no sense.
+        BadTokenError: the name, the producers or the expiry cannot be.
         TokensUnusableError: the tokens that there are cannot be read.
         UnwritableFileError: it cannot be kept.
     """
