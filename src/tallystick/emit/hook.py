@@ -32,7 +32,7 @@ HOOKS = (
     "slurm-epilogctld",
     "task-prolog",
 )
-_WAIT_US = 500_000  # What the parent grants beyond the budget that the child keeps by itself.
+_CHILD_SHARE = (9, 10)  # Of the time: what the child keeps to by itself, before it is killed.
 
 
 class OverBudgetError(Exception):
@@ -60,7 +60,7 @@ def _in_time(work: Callable[[], None], settings: Settings, *, prints: bool) -> N
         _work(work, settings, prints=prints)
     os.close(tell)
     with suppress(OSError):
-        ended, _, _ = select.select([done], [], [], (settings.wall_us + _WAIT_US) / SECOND_US)
+        ended, _, _ = select.select([done], [], [], settings.wall_us / SECOND_US)
         if not ended:
             os.kill(child, signal.SIGKILL)
             return  # Not waited for: a child that hangs in the kernel dies when it can.
@@ -87,7 +87,8 @@ def _stop(number: int, frame: FrameType | None) -> None:
 
 
 def _run(hook: str, settings: Settings) -> None:
-    deadline = Deadline(settings.wall_us)
+    share, whole = _CHILD_SHARE
+    deadline = Deadline(settings.wall_us * share // whole)
     call = read_call(hook, os.environ, cluster=settings.cluster, observed_us=clock_us())
     if call is None:
         return

@@ -1,4 +1,4 @@
-"""Asking DCGM through its Python bindings, which state microseconds and force a last sample.
+"""Asking DCGM through its Python bindings, which state microseconds and ask for a last sample.
 
 The library may hang, and unloads nothing, so a child loads it. The connection persists: the
 engine would forget groups and watches when the child is gone.
