@@ -32,7 +32,10 @@ ODD_VALUES = st.one_of(
             *("2026-03-01T00:00:00,000000Z", "0000-03-01T00:00:00.000000Z"),
         ]
     ),
-    st.lists(st.sampled_from(["g1", 1, None, "2026-03-01T00:00:00.000000Z", ["t", None]])),
+    # Copied, since a list that is drawn may be changed, also to hold itself.
+    st.lists(st.sampled_from(["g1", 1, None, "2026-03-01T00:00:00.000000Z", ["t", None]])).map(
+        copy.deepcopy
+    ),
     st.dictionaries(
         st.sampled_from(["uuid", "node", "index", "k"]), st.sampled_from(["v", 1, 1.5])
     ),

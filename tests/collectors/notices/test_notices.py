@@ -196,3 +196,24 @@ def test_any_part_of_an_event_may_be_something_else(parts: dict[str, Any]) -> No
 def test_any_text_as_a_time_is_survived(text: str) -> None:
     """It is no deadline."""
     collect({"Events": [AZURE | {"NotBefore": text}]}, attempts=("a",), resources=("pool_0",))
+
+
+def node(**labels: str) -> dict[str, Any]:
+    """Give a node of a cluster as kubectl prints it."""
+    return {"kind": "Node", "metadata": {"name": "g7", "labels": labels}, "spec": {}}
+
+
+def test_a_node_that_will_be_preempted_is_a_notice_to_the_job_on_it() -> None:
+    """Slurm on such a node only says that it requeued the job; its label says whose act it was."""
+    pending = node(**{"qos.coreweave.cloud/pending-preemption": "true"})
+
+    found = collect(pending, as_line(started("00:00")))
+
+    assert notices(found) == [("a", moment("00:30"), None)]
+    assert codes(found) == []
+
+
+@pytest.mark.parametrize("labels", [{}, {"qos.coreweave.cloud/pending-preemption": "false"}])
+def test_a_node_without_the_mark_announces_nothing(labels: dict[str, str]) -> None:
+    """Being a node is no notice."""
+    assert notices(collect(node(**labels), as_line(started("00:00")))) == []

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from tallystick.collectors.collected import Place, Source
 from tallystick.collectors.json_text import NotJsonError, part, read_json
+from tallystick.collectors.kubernetes.nodes import PROVIDER, signals_of
 from tallystick.collectors.local_time import epoch_s
 from tallystick.core.errors import BadInstantError
 from tallystick.core.finding import InputFinding
@@ -93,6 +94,8 @@ def _read_document(text: str, place: Place) -> Iterator[Announced | InputFinding
         yield Announced("aws", signal, is_notice=False, raw=value, place=place, at_us=at_us)
     elif value.get("detail-type") in (_AWS_WARNING, _AWS_REBALANCE):
         yield _aws_event(value, place)
+    elif value.get("kind") == "Node":
+        yield from _kubernetes_node(value, place)
     else:
         found = ", ".join(sorted(value)[:5]) or "an empty object"
         message = f"expected an answer of a metadata service, got {found[:80]!r}"
@@ -117,6 +120,23 @@ def _aws_event(value: dict[str, Any], place: Place) -> Announced:
     resources = (instance,) if isinstance(instance, str) else ()
     at_us, signal = _rfc3339(value.get("time")), str(value["detail-type"])
     return Announced("aws", signal, is_notice, value, place, at_us, None, resources)
+
+
+def _kubernetes_node(node: dict[str, Any], place: Place) -> Iterator[Announced]:
+    """Read the marks of a cluster's node, on which Slurm may run as pods do.
+
+    There the requeue of a job does not say why; the mark on its node does. The node has another
+    name to Slurm, so which one is meant is the caller's to say.
+    """
+    for mark in signals_of(node):
+        yield Announced(
+            provider="kubernetes",
+            signal=mark.name,
+            is_notice=mark.by == PROVIDER,
+            raw={"node": part(node, "metadata", "name"), "mark": mark.name},
+            place=place,
+            at_us=mark.at_us,
+        )
 
 
 def _azure(events: list[dict[str, Any]], place: Place) -> Iterator[Announced]:
