@@ -10,7 +10,7 @@ import pytest
 from tallystick.app import slurm_poll
 from tallystick.app.admit import Admission
 from tallystick.app.errors import PollStartMissingError
-from tallystick.app.poll_state import load_state, state_file
+from tallystick.app.poll_state import load_state, save_state, state_file
 from tallystick.app.slurm_poll import OVERLAP_US_MIN, SLACK_US, Poller, poll_on
 from tallystick.app.store import OpenStore
 from tallystick.collectors.collected import Source
@@ -20,7 +20,10 @@ from tallystick.core.instant import SECOND_US
 from tallystick.evidence.draft import draft_record
 from tests.app.stores import new_store, tell
 
-COLUMNS = ("JobIDRaw", "Submit", "Start", "End", "State", "ExitCode", "AllocTRES", "NodeList")
+COLUMNS = (
+    *("JobIDRaw", "Submit", "Start", "End", "ElapsedRaw", "State", "ExitCode", "AllocTRES"),
+    *("NodeList", "Restarts"),
+)
 T0 = 1_770_000_000
 NOW_US = (T0 + 10_000) * SECOND_US
 
@@ -36,6 +39,8 @@ def row(job: int = 7, **changes: str | int) -> dict[str, str]:
         "ExitCode": "0:0",
         "AllocTRES": "gres/gpu:h100=8,gres/gpu=8",
         "NodeList": "n1",
+        "ElapsedRaw": 600,
+        "Restarts": "",
     }
     return {name: str(value) for name, value in (ordinary | changes).items()}
 
@@ -69,7 +74,8 @@ class Accounting:
 
 def table(rows: Sequence[dict[str, str]]) -> Source:
     """Write rows as sacct does."""
-    lines = ["|".join(COLUMNS), *("|".join(each[name] for name in COLUMNS) for each in rows)]
+    columns = [name for name in COLUMNS if not rows or name in rows[0]]
+    lines = ["|".join(columns), *("|".join(each[name] for name in columns) for each in rows)]
     return Source("sacct", "\n".join(lines).encode())
 
 
@@ -189,6 +195,7 @@ def test_a_final_row_that_changes_is_a_correction(story: Story) -> None:
     assert body["reason"] == "the row was final and has changed"
     assert body["attempt"] == f"slurm:c1:7:{T0}"
     assert body["was"] != body["now"]
+    assert body["changed"] == {"ExitCode": ["0:0", "1:0"]}
     assert len(story.bodies("allocation.row")) == 2
 
 
@@ -341,3 +348,104 @@ def test_one_bad_row_costs_itself_only(story: Story) -> None:
 
     assert [finding.code for finding in admission.findings] == ["bad_row"]
     assert len(story.bodies("allocation.started")) == 2
+
+
+def test_a_running_row_is_recorded_again_only_if_it_says_something_new(story: Story) -> None:
+    """That time passes is no news; a state is."""
+    for elapsed_s in (10, 70, 130):
+        story.poll(row(**RUNNING, ElapsedRaw=elapsed_s))
+    while_running = len(story.bodies("allocation.row"))
+    story.poll(row(**RUNNING | {"State": "SUSPENDED"}, ElapsedRaw=150))
+
+    assert while_running == 1
+    assert len(story.bodies("allocation.row")) == 2
+
+
+def test_other_fields_are_no_correction(story: Story) -> None:
+    """A newer Slurm offers more of them, and the row is what it was."""
+    story.poll({name: value for name, value in row().items() if name != "ExitCode"})
+    story.poll(row())
+
+    assert len(story.bodies("allocation.row")) == 2
+    assert story.reasons() == []
+
+
+def test_another_reader_is_no_correction(story: Story, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same job by sacct and by slurmrestd has no field by the same name."""
+    story.poll(row())
+    job = {"job_id": 7, "time": {"submission": T0, "start": T0 + 10, "end": T0 + 610}}
+    job |= {"state": {"current": "COMPLETED"}, "nodes": "n1", "cluster": "c1"}
+    answer = Source("http://rest", json.dumps({"jobs": [job]}).encode())
+    monkeypatch.setattr(story.accounting, "window", lambda *_: answer)
+    story.poll()
+
+    assert len(story.bodies("allocation.row")) == 2
+    assert story.reasons() == []
+
+
+def test_a_row_that_the_log_does_not_have_is_no_correction(story: Story) -> None:
+    """The state is of another store; what was there cannot be named."""
+    story.poll(row())
+    path = state_file(story.store.folder.path, "c1")
+    state, _ = load_state(path)
+    (key,) = state.seen
+    state.seen[key] = state.seen[key]._replace(record="allocation.row:gone")
+    save_state(path, state)
+    story.poll(row())
+
+    assert story.reasons() == []
+
+
+def test_open_jobs_that_the_window_shows_are_not_asked_for(story: Story) -> None:
+    """A thousand running jobs are no thousand questions."""
+    for _ in range(3):
+        story.poll(row(7, **RUNNING))
+
+    assert story.accounting.asked == []
+
+
+def test_a_job_whose_earlier_lives_lie_before_the_window_is_asked_for(story: Story) -> None:
+    """Its history is whole, so nothing is said to be missing."""
+    last = row(7, Submit=T0 + 9000, Start=T0 + 9001, End=T0 + 9100, Restarts=1)
+    story.accounting.old = [row(7, State="PREEMPTED", Restarts=0)]
+    admission = story.poll(last)
+
+    assert story.accounting.asked == [["7"]]
+    assert admission.findings == []
+
+
+def test_a_clock_that_was_set_back_does_not_turn_the_window(story: Story) -> None:
+    """Sacct refuses a window that ends before it starts."""
+    story.poll(row())
+    story.now_us -= 86_400 * SECOND_US
+    story.poll(row())
+
+    from_us, to_us = story.accounting.windows[-1]
+    assert from_us == story.now_us - OVERLAP_US_MIN
+    assert to_us > from_us
+
+
+def test_a_finding_is_in_the_log_once(story: Story) -> None:
+    """Where the row stood in an answer changes from poll to poll, and is not said."""
+    bad = row(8, Submit="soon")
+    story.poll(row(7), bad)
+    story.poll(bad)
+
+    (body,) = story.bodies("collect.finding")
+    assert body["code"] == "bad_row"
+    assert "line" not in body
+
+
+def test_polling_on_tells_a_finding_once(story: Story) -> None:
+    """Until it is over and comes again."""
+    polls: list[Admission] = []
+    bad, good = [row(8, Submit="soon")], [row(7)]
+    rounds = iter([bad, bad, good, bad])
+
+    def wait(_: float) -> bool:
+        story.accounting.rows = next(rounds, [])
+        return not story.accounting.rows
+
+    poll_on(story.poller(), every_s=1, wait=wait, on_poll=polls.append, say=print)
+
+    assert [len(each.findings) for each in polls] == [1, 0, 0, 1]

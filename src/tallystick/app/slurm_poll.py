@@ -5,8 +5,8 @@ every row of the jobs whose end was not known yet. Only when all of it is in the
 next poll begin later, so a poll that fails or is stopped costs nothing but time.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol
 
 import msgspec
@@ -16,15 +16,16 @@ from tallystick.app.errors import PollStartMissingError
 from tallystick.app.poll_state import PollState, load_state, save_state, state_file
 from tallystick.app.store import OpenStore
 from tallystick.collectors.collected import Collected, Source
-from tallystick.collectors.slurm.attempts import row_record
-from tallystick.collectors.slurm.collect import KeyedRows, collect_rows
+from tallystick.collectors.slurm.attempts import partly_shown, row_producer
+from tallystick.collectors.slurm.collect import KeyedRows, collect_rows, keyed_rows
 from tallystick.collectors.slurm.join import HOOK_PRODUCER, recorded_hooks
-from tallystick.collectors.slurm.live.changes import compare, open_jobs
+from tallystick.collectors.slurm.live.changes import Compared, Seen, compare, open_jobs
 from tallystick.collectors.slurm.live.errors import PollFailedError
 from tallystick.collectors.slurm.options import SlurmOptions
+from tallystick.collectors.slurm.row import JobRow
 from tallystick.core.finding import InputFinding
 from tallystick.core.instant import DAY_US, SECOND_US
-from tallystick.evidence.leaf import leaf_record
+from tallystick.evidence.leaf import identity_key, leaf_record
 from tallystick.stores.protocol import Reading
 
 OVERLAP_US_MIN: Final = 3600 * SECOND_US
@@ -76,36 +77,39 @@ class Poller:
         path = state_file(self.store.folder.path, self.cluster)
         state, findings = load_state(path)
         now_us = clock_us()
-        from_us = self._from_us(state)
+        from_us = self._from_us(state, now_us)
         with self.store.log.reading() as log:
             _find_hooks(log, state, self.cluster, now_us)
-        sources = self._ask(state, from_us, now_us + SLACK_US)
         options = self.options_at(now_us)
+        sources = self._ask(state, from_us, now_us + SLACK_US, options)
         keyed = collect_rows(sources, options, state.hooks.values())
-        records = {key: row_record(row, options) for row, key in keyed.rows}
+        with self.store.log.reading() as log:
+            recorded = _recorded(log, state.seen, keyed.rows, options)
         compared = compare(
-            state.seen, keyed.rows, records, from_s=from_us // SECOND_US, options=options
+            state.seen, keyed.rows, recorded, from_s=from_us // SECOND_US, options=options
         )
-        collected = Collected(
-            [*keyed.collected.records, *compared.corrections],
-            [*findings, *_worth_telling(keyed.collected.findings)],
-        )
+        collected = _to_deliver(keyed, compared, findings)
         admission = admit_collected(self.store.log, collected, "slurm", on_batch)
         _forget_joined(state, keyed)
         save_state(path, PollState(now_us, compared.seen, state.hooks, state.leaf))
         return admission
 
-    def _from_us(self, state: PollState) -> int:
-        if state.cursor_us is not None:
-            return max(0, state.cursor_us - self.overlap_us)
+    def _from_us(self, state: PollState, now_us: int) -> int:
+        if state.cursor_us is not None:  # A clock that was set back must not turn the window.
+            return max(0, min(state.cursor_us, now_us) - self.overlap_us)
         if self.start_us is None:
             raise PollStartMissingError(self.cluster)
         return self.start_us
 
-    def _ask(self, state: PollState, from_us: int, to_us: int) -> list[Source]:
+    def _ask(
+        self, state: PollState, from_us: int, to_us: int, options: SlurmOptions
+    ) -> list[Source]:
         window = self.accounting.window(from_us, to_us)
+        rows = keyed_rows([window], options)
+        shown = {key for _, key in rows}
         waiting = {hook.job_id for hook in state.hooks.values()}
-        jobs = sorted({*open_jobs(state.seen), *waiting})
+        cut = {row.job_id for row, _ in partly_shown(row for row, _ in rows)}
+        jobs = sorted({*open_jobs(state.seen, shown), *waiting, *cut})
         return [window, *(self.accounting.jobs(jobs, to_us) if jobs else ())]
 
 
@@ -132,9 +136,38 @@ def _forget_joined(state: PollState, keyed: KeyedRows) -> None:
             state.hooks.pop(record["body"]["attempt"], None)
 
 
-def _worth_telling(findings: Sequence[InputFinding]) -> list[InputFinding]:
-    """Leave out that a poll gave nothing: between two jobs that is how it should be."""
-    return [each for each in findings if each.code != "nothing_collected"]
+def _recorded(
+    log: Reading,
+    seen: Mapping[str, Seen],
+    rows: Sequence[tuple[JobRow, str]],
+    options: SlurmOptions,
+) -> dict[str, dict[str, Any]]:
+    """Give the rows that earlier polls recorded of these attempts, by the id of their records."""
+    keys = {
+        identity_key(row_producer(row, options), seen[key].record): seen[key].record
+        for row, key in rows
+        if key in seen
+    }
+    return {
+        keys[identity]: msgspec.json.decode(leaf_record(leaf))["body"]["raw"]
+        for identity, number in log.find(list(keys)).items()
+        for leaf in log.leaves(number, number + 1)
+    }
+
+
+def _to_deliver(keyed: KeyedRows, compared: Compared, findings: list[InputFinding]) -> Collected:
+    """Put together what a poll has to say.
+
+    Lines of an answer that nobody kept are not named, so that a finding stays the same one from
+    poll to poll; and that a poll gave nothing is how it should be between two jobs.
+    """
+    records = [each for each in keyed.collected.records if each["id"] not in compared.repeated]
+    told = [
+        replace(each, line=None)
+        for each in keyed.collected.findings
+        if each.code != "nothing_collected"
+    ]
+    return Collected([*records, *compared.corrections], [*findings, *told])
 
 
 def poll_on(
@@ -147,6 +180,8 @@ def poll_on(
 ) -> None:
     """Poll until the wait is ended; a poll that fails is told once and tried again.
 
+    A finding that the poll before had already is not told again.
+
     Args:
         poller: What to poll.
         every_s: Seconds between polls.
@@ -156,6 +191,7 @@ def poll_on(
     """
     failures = 0
     pause_s = 0.0
+    told: set[InputFinding] = set()
     while not wait(pause_s):
         pause_s = every_s
         try:
@@ -168,4 +204,7 @@ def poll_on(
             if failures:
                 say(f"answered again after {failures} failed polls")
             failures = 0
+            found = admission.findings
+            admission.findings = [each for each in found if each not in told]
+            told = set(found)
             on_poll(admission)

@@ -181,6 +181,6 @@ def _poll(
 
 def _token(path: str | None) -> str | None:
     if path is None:
-        return os.environ.get("SLURM_JWT")
+        return os.environ.get("SLURM_JWT") or None
     data = read_file(path, bytes_max=_TOKEN_BYTES_MAX)
-    return data.decode(errors="replace").strip()
+    return data.decode(errors="replace")

@@ -14,7 +14,12 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from tallystick.collectors.slurm import SlurmOptions, collect_slurm
-from tallystick.collectors.slurm.live.errors import BadRestUrlError, PollFailedError
+from tallystick.collectors.slurm.live.changes import differences
+from tallystick.collectors.slurm.live.errors import (
+    BadRestTokenError,
+    BadRestUrlError,
+    PollFailedError,
+)
 from tallystick.collectors.slurm.live.rest import SlurmRest
 from tallystick.collectors.slurm.live.sacct import DELIMITER, WANTED, Sacct
 from tallystick.core.instant import SECOND_US
@@ -220,8 +225,72 @@ def test_a_slurmrestd_that_is_not_there_is_no_answer(tmp_path: Path) -> None:
         SlurmRest(f"unix:{tmp_path}/none").window(FROM_US, TO_US)
 
 
-@pytest.mark.parametrize("url", ["", "ftp://x", "unix:relative", "http://", "localhost:6820"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        *("", "ftp://x", "unix:relative", "http://", "localhost:6820"),
+        *("http://h:99999", "http://h:port", "http://[::1", "http://h:0"),
+    ],
+)
 def test_an_address_of_another_kind_is_refused(url: str) -> None:
     """Before anything is asked."""
     with pytest.raises(BadRestUrlError):
         SlurmRest(url)
+
+
+NOTHING = {
+    "description": "Nothing found",
+    "error_number": 9003,
+    "error": "Nothing found with query",
+    "source": "slurmdb_jobs_get",
+}
+
+
+def test_a_slurmrestd_that_found_nothing_has_answered() -> None:
+    """To it that is an error; an idle cluster or a deleted job must not stop the polls."""
+    nothing = (200, json.dumps({"errors": [NOTHING], "jobs": []}).encode())
+    with served(WELL | {"/slurmdb/v0.0.38/jobs": nothing}) as (url, _):
+        source = SlurmRest(url).window(FROM_US, TO_US)
+
+    collected = collect_slurm((source,), OPTIONS)
+    assert collected.records == []
+    assert [finding.code for finding in collected.findings] == ["nothing_collected"]
+
+
+@pytest.mark.parametrize("errors", [[NOTHING, {"error_number": 7000}], ["9003"], {"x": 1}, "9003"])
+def test_nothing_found_beside_another_error_is_no_answer(errors: Any) -> None:
+    """Only if there is nothing else to say is it one."""
+    data = json.dumps({"errors": errors, "jobs": []}).encode()
+    answers = WELL | {"/slurmdb/v0.0.38/jobs": (200, data)}
+    with served(answers) as (url, _), pytest.raises(PollFailedError, match="with an error"):
+        SlurmRest(url).window(FROM_US, TO_US)
+
+
+def test_a_token_is_taken_as_scontrol_prints_it() -> None:
+    """With its name before it and the end of the line behind it."""
+    with served(WELL) as (url, asked):
+        SlurmRest(url, token=f"SLURM_JWT={SIGNED}\n").window(FROM_US, TO_US)
+
+    assert asked[-1][1]["X-SLURM-USER-TOKEN"] == SIGNED
+
+
+@pytest.mark.parametrize("token", ["", "two words", "a\nb", "caf\u00e9"])
+def test_a_token_that_cannot_be_sent_is_refused(token: str) -> None:
+    """Before anything is asked, and without printing it."""
+    with pytest.raises(BadRestTokenError) as raised:
+        SlurmRest("unix:/x", token=token)
+
+    assert not token.strip() or token not in str(raised.value)
+
+
+def test_readings_differ_in_fields_that_both_have() -> None:
+    """Groups of JSON are looked into, and that time passes is no difference."""
+    was = {"state": "R", "time": {"elapsed": 1, "end": 0}, "old": 1, "steps": [1]}
+    now = {"state": "R", "time": {"elapsed": 2, "end": 9}, "new": 1, "steps": []}
+
+    assert differences(was, now) == {"time.end": [0, 9]}
+
+
+def test_readings_without_a_common_field_cannot_be_compared() -> None:
+    """They are of different readers."""
+    assert differences({"JobIDRaw": "1"}, {"job_id": 1}) is None

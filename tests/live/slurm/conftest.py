@@ -10,7 +10,8 @@ import pytest
 
 from tests.live.slurm.hooked import HookedCluster
 
-PORT = 18800
+PORT = int(os.environ.get("TALLYSTICK_LIVE_SLURM_PORT", "18800"))
+"""The first of a hundred ports, none of which another cluster of this machine uses."""
 
 
 @pytest.fixture(scope="session")

@@ -7,7 +7,8 @@ import subprocess
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +24,13 @@ from tallystick.collectors.slurm.live.rest import SlurmRest
 from tallystick.collectors.slurm.live.sacct import Sacct
 from tallystick.core.instant import SECOND_US
 from tests.app.stores import new_store
+from tests.live.slurm.conftest import PORT
 from tests.live.slurm.hooked import HookedCluster
 
 START_US = 1_767_225_600 * SECOND_US
 HOUR_US = 3600 * SECOND_US
 WRONG = "x"
+REST_PORT = PORT + 99
 
 
 class Polls:
@@ -40,6 +43,13 @@ class Polls:
     def poll(self) -> Admission:
         """Poll once."""
         return self.poller.poll()
+
+    def rows(self, job: str) -> list[tuple[str, str]]:
+        """Give state and end of each row of a job that was recorded, in order."""
+        with self.store.log.reading() as log:
+            records = [json.loads(leaf)["record"] for leaf in log.leaves(0, log.size)]
+        raws = [each["body"]["raw"] for each in records if each["kind"] == "allocation.row"]
+        return [(raw["State"], raw["End"]) for raw in raws if raw.get("JobIDRaw") == job]
 
     def bodies(self, kind: str, job: str) -> list[dict[str, Any]]:
         """Give what the store's records of one kind say of a job."""
@@ -67,6 +77,29 @@ def polls(
         yield Polls(store, Sacct())
 
 
+@contextmanager
+def away(cluster: HookedCluster, daemon: str) -> Iterator[None]:
+    """Have a daemon away for the length of a block.
+
+    The next one starts when the last is gone, which removes the pid file as its last act.
+    """
+    status = Path("/proc", (cluster.run_folder / "pid" / f"{daemon}.pid").read_text().strip())
+    cluster.kill(daemon, "-TERM")
+    try:
+        yield
+    finally:
+        cluster.until(lambda: not is_running(status), f"{daemon} does not end")
+        cluster.daemon(daemon)
+
+
+def is_running(process: Path) -> bool:
+    """Tell whether there is a process that is no zombie."""
+    try:
+        return "State:\tZ" not in (process / "status").read_text()
+    except OSError:
+        return False
+
+
 def test_a_running_job_is_open_until_it_is_final(cluster: HookedCluster, polls: Polls) -> None:
     """Each poll adds what became known, and a last one adds nothing."""
     job = cluster.submit("open", "sleep 4")
@@ -88,20 +121,70 @@ def test_a_running_job_is_open_until_it_is_final(cluster: HookedCluster, polls: 
 def test_an_outage_of_the_database_costs_time_only(cluster: HookedCluster, polls: Polls) -> None:
     """Polls fail while it is away; afterwards a job that ran meanwhile is there, and final."""
     polls.poll()
-    cluster.kill("slurmdbd", "-TERM")
-    try:
+    with away(cluster, "slurmdbd"):
         job = cluster.submit("meanwhile", "sleep 1")
         cluster.wait(job, "COMPLETED")
         with pytest.raises(PollFailedError):
             polls.poll()
-    finally:
-        time.sleep(1)
-        cluster.daemon("slurmdbd")
     cluster.wait_final(job)
 
     polls.poll()
 
     assert [body["ended_by"] for body in polls.bodies("allocation.ended", job)] == ["completed"]
+
+
+def test_a_last_state_without_an_end_is_not_final(cluster: HookedCluster, polls: Polls) -> None:
+    """After an outage a job is COMPLETED before its end is known, and no end is claimed."""
+    job = cluster.submit("endless", "sleep 1")
+    cluster.wait(job, "RUNNING")
+    with away(cluster, "slurmdbd"):
+        cluster.wait(job, "COMPLETED")
+    states = []
+
+    def is_final() -> bool:
+        with suppress(PollFailedError):  # It is just starting.
+            polls.poll()
+        ends = polls.bodies("allocation.ended", job)
+        states.append((polls.rows(job), len(ends)))
+        return bool(ends)
+
+    cluster.until(is_final, f"job {job} has no end: {states}")
+
+    assert all(ends == 0 for rows, ends in states if not any(end.isdigit() for _, end in rows))
+    assert ("COMPLETED", "Unknown") in states[-1][0]
+    assert states[-1][0][-1][1].isdigit()
+    assert polls.bodies("allocation.correction", job) == []
+
+
+def test_polls_do_not_need_the_controller(cluster: HookedCluster, polls: Polls) -> None:
+    """Accounting answers while it is away, and what runs is neither over nor lost."""
+    job = cluster.submit("headless", "sleep 5")
+    cluster.wait(job, "RUNNING")
+    polls.poll()
+    with away(cluster, "slurmctld"):
+        polls.poll()
+        while_away = polls.bodies("allocation.ended", job)
+    cluster.wait_final(job)
+
+    polls.poll()
+
+    assert while_away == []
+    assert [body["ended_by"] for body in polls.bodies("allocation.ended", job)] == ["completed"]
+    assert polls.bodies("allocation.correction", job) == []
+
+
+def test_a_running_job_adds_no_row_a_poll(cluster: HookedCluster, polls: Polls) -> None:
+    """Only its elapsed time differs, and that is no news."""
+    job = cluster.submit("quiet", "sleep 60")
+    cluster.wait(job, "RUNNING")
+    for _ in range(4):
+        time.sleep(1.1)
+        polls.poll()
+
+    rows = polls.rows(job)
+    cluster.cancel(job)
+
+    assert rows == [("RUNNING", "Unknown")]
 
 
 def test_a_row_that_is_edited_afterwards_is_a_correction(
@@ -119,6 +202,7 @@ def test_a_row_that_is_edited_afterwards_is_a_correction(
 
     (body,) = polls.bodies("allocation.correction", job)
     assert body["reason"] == "the row was final and has changed"
+    assert body["changed"] == {"DerivedExitCode": ["0:0", "0:3"]}
 
 
 def test_a_row_that_is_deleted_is_lost_at_the_second_poll(
@@ -208,15 +292,75 @@ def test_slurmrestd_says_what_sacct_says(cluster: HookedCluster, polls: Polls) -
         by_socket = attempts(answer(SlurmRest(local), to_us))
     token = cluster.token("alice")
     with rest_server(
-        cluster, "-a", "rest_auth/jwt", "127.0.0.1:18899", user="nobody", SLURM_JWT="daemon"
+        cluster, "-a", "rest_auth/jwt", f"127.0.0.1:{REST_PORT}", user="nobody", SLURM_JWT="daemon"
     ):
-        rest = SlurmRest("http://127.0.0.1:18899", user="alice", token=token)
+        rest = SlurmRest(f"http://127.0.0.1:{REST_PORT}", user="alice", token=token)
         by_token = attempts(answer(rest, to_us))
         with pytest.raises(PollFailedError, match="authentication error"):
-            SlurmRest("http://127.0.0.1:18899", user="alice", token=WRONG).window(START_US, to_us)
+            SlurmRest(f"http://127.0.0.1:{REST_PORT}", user="alice", token=WRONG).window(
+                START_US, to_us
+            )
         with pytest.raises(PollFailedError, match="does not take the token"):
-            SlurmRest("http://127.0.0.1:18899").window(START_US, to_us)
+            SlurmRest(f"http://127.0.0.1:{REST_PORT}").window(START_US, to_us)
 
     assert len(expected) >= 2
     assert by_socket == expected
     assert by_token == expected
+
+
+@pytest.fixture
+def rest(cluster: HookedCluster, polls: Polls, tmp_path: Path) -> Iterator[SlurmRest]:
+    """Run slurmrestd on a unix socket; it answers when the test begins."""
+    del polls  # It names the cluster to sacct, and the fixture of the same test uses its store.
+    for folder in (tmp_path, *tmp_path.parents[:2]):
+        folder.chmod(0o755)
+    place = tmp_path / "rest"
+    place.mkdir()
+    place.chmod(0o777)
+    local = f"unix:{place}/socket"
+    with rest_server(cluster, "-a", "rest_auth/local", local, user="alice"):
+        server = SlurmRest(local)
+        answer(server, clock_us() + HOUR_US)
+        yield server
+
+
+def test_slurmrestd_without_a_job_in_the_window_has_answered(rest: SlurmRest) -> None:
+    """It calls that an error; a cluster may be idle for hours."""
+    source = rest.window(START_US, START_US + HOUR_US)
+
+    assert json.loads(source.data) == {"jobs": []}
+
+
+def test_a_job_that_slurmrestd_no_longer_knows_does_not_stop_the_polls(
+    cluster: HookedCluster, polls: Polls, rest: SlurmRest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is asked for by its id, not found, and lost at the second poll."""
+    poller = replace(polls.poller, accounting=rest)
+    job = cluster.submit("deleted", "sleep 1")
+    other = cluster.submit("kept", "sleep 1")
+    cluster.wait_final(job)
+    cluster.wait_final(other)
+    poller.poll()
+    cluster.forget(job)
+    poller.poll()
+    later_us = clock_us() + 61 * SECOND_US
+    monkeypatch.setattr(slurm_poll, "clock_us", lambda: later_us)
+
+    poller.poll()
+
+    (body,) = polls.bodies("allocation.correction", job)
+    assert body["now"] is None
+    assert polls.bodies("allocation.correction", other) == []
+
+
+def test_another_reader_of_the_same_cluster_corrects_nothing(
+    cluster: HookedCluster, polls: Polls, rest: SlurmRest
+) -> None:
+    """Polls may change from sacct to slurmrestd and back."""
+    job = cluster.submit("both", "sleep 1")
+    cluster.wait_final(job)
+    for accounting in (Sacct(), rest, Sacct()):
+        replace(polls.poller, accounting=accounting).poll()
+
+    assert len(polls.rows(job)) == 1
+    assert polls.bodies("allocation.correction", job) == []

@@ -73,6 +73,16 @@ def _resize_numbers(group: Sequence[JobRow]) -> dict[_Stage, int]:
 
 def missing_history(rows: Iterable[JobRow]) -> Iterator[InputFinding]:
     """Tell of each job that restarted more often than its rows show (r6)."""
+    for row, shown in partly_shown(rows):
+        message = (
+            f"job {row.job_id} restarted {_restarts(row)} times, but the inputs show {shown} of "
+            f"its attempts; query the accounting with -D and an earlier start"
+        )
+        yield row.place.finding("history_incomplete", message)
+
+
+def partly_shown(rows: Iterable[JobRow]) -> Iterator[tuple[JobRow, int]]:
+    """Give the last row of each job that restarted more often than rows show, and their number."""
     submits: dict[str, set[int]] = {}
     most: dict[str, JobRow] = {}
     for row in rows:
@@ -80,13 +90,9 @@ def missing_history(rows: Iterable[JobRow]) -> Iterator[InputFinding]:
         if row.restarts is not None and row.restarts > _restarts(most.get(row.job_id)):
             most[row.job_id] = row
     for job_id, row in most.items():
-        restarts, shown = _restarts(row), len(submits[job_id])
-        if restarts > shown - 1:
-            message = (
-                f"job {job_id} restarted {restarts} times, but the inputs show {shown} of its "
-                f"attempts; query the accounting with -D and an earlier start"
-            )
-            yield row.place.finding("history_incomplete", message)
+        shown = len(submits[job_id])
+        if _restarts(row) > shown - 1:
+            yield row, shown
 
 
 def _restarts(row: JobRow | None) -> int:
@@ -117,6 +123,11 @@ def row_record(row: JobRow, options: SlurmOptions) -> str:
     record = _record(row, options, "allocation.row", None, _row_body(row, options))
     record_id: str = record["id"]
     return record_id
+
+
+def row_producer(row: JobRow, options: SlurmOptions) -> str:
+    """Name who says what a row says."""
+    return f"slurm-{row.origin}/{options.cluster}"
 
 
 def describe_attempt(row: JobRow, key: str, options: SlurmOptions) -> Attempt | None:
@@ -224,7 +235,7 @@ def _record(
     return draft_record(
         kind,
         body,
-        producer=f"slurm-{row.origin}/{options.cluster}",
+        producer=row_producer(row, options),
         at_us=None if at_s is None else at_s * SECOND_US,
         observed_us=options.observed_us,
     )

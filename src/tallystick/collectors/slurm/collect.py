@@ -62,6 +62,16 @@ def collect_slurm(sources: Sequence[Source], options: SlurmOptions) -> Collected
     return collect_rows(sources, options).collected
 
 
+def keyed_rows(sources: Sequence[Source], options: SlurmOptions) -> list[tuple[JobRow, str]]:
+    """Read the rows of inputs, each with its attempt key, and nothing else.
+
+    Raises:
+        TallystickError: an option is wrong; see ``check_options``.
+    """
+    rows = _read_sources(sources, check_options(options)).rows
+    return list(zip(rows, attempt_keys(rows, options.cluster), strict=True))
+
+
 def collect_rows(
     sources: Sequence[Source], options: SlurmOptions, hooks: Iterable[HookKey] = ()
 ) -> KeyedRows:

@@ -27,3 +27,12 @@ class BadRestUrlError(TallystickError):
 
     def __str__(self) -> str:
         return f"expected http://HOST:PORT, https://HOST:PORT or unix:/PATH, got {self.args[0]!a}"
+
+
+class BadRestTokenError(TallystickError):
+    """A token for slurmrestd, or the name of its user, is not one printable word."""
+
+    code = "bad_rest_token"
+
+    def __str__(self) -> str:
+        return "expected a token of slurmrestd, or its user, as one printable word"

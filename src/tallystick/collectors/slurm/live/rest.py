@@ -1,7 +1,7 @@
 """Asking ``slurmrestd``: the same rows as JSON, over a unix socket or HTTP with a token.
 
 An answer with errors in it is none, although its status is 200: with the database away the
-list of jobs is simply empty.
+list of jobs is simply empty. That nothing was found is an error to it too, and an answer to us.
 """
 
 import http.client
@@ -11,14 +11,22 @@ import socket
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from typing import Any, Final
-from urllib.parse import quote, urlsplit
+from urllib.parse import SplitResult, quote, urlsplit
 
 from tallystick.collectors.collected import Source
-from tallystick.collectors.slurm.live.errors import BadRestUrlError, PollFailedError
+from tallystick.collectors.slurm.live.errors import (
+    BadRestTokenError,
+    BadRestUrlError,
+    PollFailedError,
+)
 from tallystick.core.instant import SECOND_US
 
 LIMIT_S: Final = 120
 ANSWER_BYTES_MAX: Final = 512 << 20
+NOTHING_FOUND: Final = 9003
+"""``ESLURM_REST_EMPTY_RESULT``: no job in the window, or none of that id (any more)."""
+_NO_JOBS: Final = b'{"jobs":[]}'
+_TOKEN = re.compile(r"(?:SLURM_JWT=)?([!-~]+)")  # The first part is as `scontrol token` prints it.
 _PATH = re.compile(r"/slurmdb/(v0\.0\.([0-9]+))/jobs/?")
 
 
@@ -44,18 +52,15 @@ class SlurmRest:
 
         Raises:
             BadRestUrlError: the address is of no kind that is known.
+            BadRestTokenError: the token or its user cannot be sent.
         """
-        split = urlsplit(url)
-        is_http = split.scheme in {"http", "https"} and split.hostname
-        if not is_http and not (split.scheme == "unix" and split.path.startswith("/")):
-            raise BadRestUrlError(url)
-        self._split = split
+        self._split = _split(url)
         self._url = url
         self._headers = {"Accept": "application/json"}
         if token is not None:
-            self._headers["X-SLURM-USER-TOKEN"] = token
+            self._headers["X-SLURM-USER-TOKEN"] = _sendable(token)
         if user is not None:
-            self._headers["X-SLURM-USER-NAME"] = user
+            self._headers["X-SLURM-USER-NAME"] = _sendable(user)
         self._version: str | None = None
 
     def window(self, from_us: int, to_us: int) -> Source:
@@ -82,6 +87,8 @@ class SlurmRest:
         data = self._get(f"/slurmdb/{self._version}/{path}")
         answer = self._read(data)
         errors = answer.get("errors")
+        if errors and not answer.get("jobs") and _is_nothing_found(errors):
+            return Source(self._url, _NO_JOBS)
         if errors:
             raise PollFailedError(self._url, f"it answered with an error: {_first(errors)}")
         return Source(self._url, data)
@@ -128,6 +135,30 @@ class SlurmRest:
         if self._split.scheme == "https":
             return http.client.HTTPSConnection(host, port, timeout=LIMIT_S)
         return http.client.HTTPConnection(host, port, timeout=LIMIT_S)
+
+
+def _split(url: str) -> SplitResult:
+    try:
+        split = urlsplit(url)
+        is_http = split.scheme in {"http", "https"} and split.hostname and split.port != 0
+    except ValueError as error:  # A port that is none, brackets that do not close.
+        raise BadRestUrlError(url) from error
+    if not is_http and not (split.scheme == "unix" and split.path.startswith("/")):
+        raise BadRestUrlError(url)
+    return split
+
+
+def _sendable(text: str) -> str:
+    match = _TOKEN.fullmatch(text.strip())
+    if match is None:
+        raise BadRestTokenError
+    return match[1]
+
+
+def _is_nothing_found(errors: Any) -> bool:
+    return isinstance(errors, list) and all(
+        isinstance(error, dict) and error.get("error_number") == NOTHING_FOUND for error in errors
+    )
 
 
 def _first(errors: Any) -> str:
