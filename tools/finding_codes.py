@@ -96,6 +96,7 @@ COLLECTORS = {
     "poll_state_lost": "What the last poll left behind cannot be read; polling begins anew.",
     "run_unknown": "A pod's run needs an object that is not at hand.",
     "source_error": "An error that the source put into its answer.",
+    "start_before_submit": "A row after a resize states the first start; it begins at the resize.",
     "start_missing": "A row that held resources has no start.",
     "suspended_times_unknown": "A job was suspended, but the row does not say when.",
     "time_unknown": "Samples have no time of their own, and none was given.",

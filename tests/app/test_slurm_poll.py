@@ -449,3 +449,15 @@ def test_polling_on_tells_a_finding_once(story: Story) -> None:
     poll_on(story.poller(), every_s=1, wait=wait, on_poll=polls.append, say=print)
 
     assert [len(each.findings) for each in polls] == [1, 0, 0, 1]
+
+
+def test_a_job_that_was_resized_long_ago_is_asked_for(story: Story) -> None:
+    """Without the row before the resize, its time would be held twice."""
+    story.accounting.old = [row(7, State="RESIZING", End=T0 + 5000)]
+    story.poll(row(7, Submit=T0 + 5000, End=T0 + 6000))
+
+    assert story.accounting.asked == [["7"]]
+    with story.store.log.reading() as log:
+        records = [json.loads(leaf)["record"] for leaf in log.leaves(0, log.size)]
+    starts = [each["at"] for each in records if each["kind"] == "allocation.started"]
+    assert len(set(starts)) == 2

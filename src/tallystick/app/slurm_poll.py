@@ -109,6 +109,8 @@ class Poller:
         shown = {key for _, key in rows}
         waiting = {hook.job_id for hook in state.hooks.values()}
         cut = {row.job_id for row, _ in partly_shown(row for row, _ in rows)}
+        # What began before it was submitted goes on after a resize, which may lie further back.
+        cut |= {row.job_id for row, _ in rows if (row.start_s or row.submit_s) < row.submit_s}
         jobs = sorted({*open_jobs(state.seen, shown), *waiting, *cut})
         return [window, *(self.accounting.jobs(jobs, to_us) if jobs else ())]
 

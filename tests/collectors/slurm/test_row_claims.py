@@ -383,3 +383,26 @@ def test_a_comment_may_name_the_run(collect: Collect, table: Table) -> None:
     story = collect(data)
 
     assert [body.get("run") for body in story.started.values()] == ["r-1", None]
+
+
+def test_a_resized_job_is_not_held_twice(collect: Collect, table: Table) -> None:
+    """Slurm writes the first start again and the resize as the submission; seen on 22.05."""
+    data = table(
+        {"State": "RESIZING", "End": "1770000104"},
+        {"Submit": "1770000104", "Start": "1770000100", "End": "1770000106", "State": "RESIZING"},
+        {"Submit": "1770000106", "Start": "1770000100", "End": "1770000200"},
+    )
+
+    story = collect(data)
+
+    assert list(story.times("allocation.started").values()) == ["02:41:40", "02:41:44", "02:41:46"]
+    assert story.codes == ["start_before_submit", "start_before_submit"]
+
+
+def test_a_start_before_its_submission_stands_without_a_resize(
+    collect: Collect, table: Table
+) -> None:
+    """Nothing says when else it began, so what the row states is not corrected."""
+    story = collect(table({"Submit": "1770000150"}))
+
+    assert list(story.times("allocation.started").values()) == ["02:41:40"]

@@ -486,11 +486,21 @@ class HookedCluster:
         )
 
     def kill(self, name: str, number: str = "-KILL") -> None:
-        """Kill a daemon by its pid file."""
+        """Kill a daemon by its pid file, and wait until it is gone: that file goes last."""
         path = self.run_folder / "pid" / f"{name}.pid"
-        self.command("kill", number, path.read_text().strip())
+        pid = path.read_text().strip()
+        self.command("kill", number, pid)
+        self.until(lambda: not is_running(Path("/proc", pid)), f"{name} does not end")
         path.unlink(missing_ok=True)
 
     def remove(self) -> None:
         """Remove all files."""
         shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def is_running(process: Path) -> bool:
+    """Tell whether there is a process that is no zombie."""
+    try:
+        return "State:\tZ" not in (process / "status").read_text()
+    except OSError:
+        return False

@@ -79,25 +79,12 @@ def polls(
 
 @contextmanager
 def away(cluster: HookedCluster, daemon: str) -> Iterator[None]:
-    """Have a daemon away for the length of a block.
-
-    The next one starts when the last is gone, which removes the pid file as its last act.
-    """
-    status = Path("/proc", (cluster.run_folder / "pid" / f"{daemon}.pid").read_text().strip())
+    """Have a daemon away for the length of a block."""
     cluster.kill(daemon, "-TERM")
     try:
         yield
     finally:
-        cluster.until(lambda: not is_running(status), f"{daemon} does not end")
         cluster.daemon(daemon)
-
-
-def is_running(process: Path) -> bool:
-    """Tell whether there is a process that is no zombie."""
-    try:
-        return "State:\tZ" not in (process / "status").read_text()
-    except OSError:
-        return False
 
 
 def test_a_running_job_is_open_until_it_is_final(cluster: HookedCluster, polls: Polls) -> None:

@@ -191,6 +191,24 @@ def test_a_suspended_job_holds_its_gpus(cluster: HookedCluster) -> None:
     assert is_on_one_node(receipt, 0, 2)
 
 
+def test_a_job_that_gives_a_node_back_is_not_charged_twice(cluster: HookedCluster) -> None:
+    """Its row ends as RESIZING; the next states the job's first start again, and is put right."""
+    job = cluster.submit("resized", "sleep 8", "--nodes=2", gpus=1)
+    cluster.wait(job, "RUNNING")
+    time.sleep(3)
+    cluster.command("scontrol", "update", f"jobid={job}", "numnodes=1")
+    cluster.wait(job, "COMPLETED")
+    cluster.wait_idle()
+    time.sleep(3)  # Comments come last, and that of the first row may never come.
+
+    receipt = cluster.receipt("resized")
+
+    first, second = receipt.attempts
+    assert (first["gpus"], second["gpus"]) == (2, 1)
+    assert first["end"] == second["start"]
+    assert "overlapping_attempts" not in receipt.codes
+
+
 def test_an_epilog_that_runs_twice_is_one_end(cluster: HookedCluster) -> None:
     """Slurm may call it again, and nothing is added."""
     with cluster.knob("Epilog.again"):
@@ -281,7 +299,6 @@ def test_accounting_that_was_away_loses_nothing(cluster: HookedCluster) -> None:
         job = cluster.submit("away", "sleep 1")
         cluster.wait(job, "COMPLETED")
     finally:
-        time.sleep(1)
         cluster.daemon("slurmdbd")
     ended(cluster, job)
 

@@ -5,7 +5,7 @@ record that would need it is withheld.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tallystick.collectors.slurm.options import SlurmOptions
@@ -69,6 +69,38 @@ def _resize_numbers(group: Sequence[JobRow]) -> dict[_Stage, int]:
         and any(end_s == row.start_s and stage != _stage(row) for stage, end_s in resized.items())
     }
     return {stage: number for number, stage in enumerate(sorted(continued), start=1)}
+
+
+def begin_after_resize(rows: Sequence[JobRow]) -> tuple[list[JobRow], list[InputFinding]]:
+    """Have each row that goes on after a resize begin where the row before it ended.
+
+    Slurm writes the job's first start into it again, and the resize as its submission, so taken
+    as it stands the time before would be held twice.
+    """
+    resized: dict[tuple[str, int], list[int]] = {}
+    for row in rows:
+        if row.state.base == RESIZING and row.start_s is not None and row.end_s is not None:
+            resized.setdefault((row.job_id, row.start_s), []).append(row.end_s)
+    settled, findings = [], []
+    for row in rows:
+        begin_s = _resized_at(row, resized)
+        if begin_s is None:
+            settled.append(row)
+            continue
+        settled.append(replace(row, start_s=begin_s))
+        message = (
+            f"job {row.job_id}: states its first start again; begins where the resize ended it"
+        )
+        findings.append(row.place.finding("start_before_submit", message))
+    return settled, findings
+
+
+def _resized_at(row: JobRow, resized: dict[tuple[str, int], list[int]]) -> int | None:
+    """Give the end of the resized row that a row goes on from, None if it is no such row."""
+    if row.start_s is None or row.start_s >= row.submit_s:
+        return None
+    ends_s = resized.get((row.job_id, row.start_s), [])
+    return max((end_s for end_s in ends_s if row.start_s < end_s <= row.submit_s), default=None)
 
 
 def missing_history(rows: Iterable[JobRow]) -> Iterator[InputFinding]:

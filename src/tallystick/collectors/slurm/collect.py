@@ -12,6 +12,7 @@ from tallystick.collectors.slurm import jobs_json, psv, scontrol
 from tallystick.collectors.slurm.attempts import (
     Output,
     attempt_keys,
+    begin_after_resize,
     describe_attempt,
     describe_row,
     missing_history,
@@ -86,8 +87,8 @@ def collect_rows(
         TallystickError: an option is wrong; see ``check_options``.
     """
     inputs = _read_sources(sources, check_options(options))
-    keys = attempt_keys(inputs.rows, options.cluster)
-    keyed = list(zip(inputs.rows, keys, strict=True))
+    rows, resized = begin_after_resize(inputs.rows)
+    keyed = list(zip(rows, attempt_keys(rows, options.cluster), strict=True))
     attempts = merge_attempts(
         attempt for row, key in keyed if (attempt := describe_attempt(row, key, options))
     )
@@ -96,9 +97,10 @@ def collect_rows(
     dumped, unpaired = group_calls(inputs.calls, options.cluster)
     outputs = chain(
         inputs.outputs,
+        resized,
         chain.from_iterable(describe_row(row, key, options) for row, key in keyed),
-        missing_history(inputs.rows),
-        _foreign_clusters(inputs.rows, options.cluster),
+        missing_history(rows),
+        _foreign_clusters(rows, options.cluster),
         unpaired,
         *(describe_hooks(hook, attempts.get(hook.known.job_id, ()), options) for hook in dumped),
         *(join_hook(hook, attempts.get(hook.job_id, ()), options) for hook in recorded),
