@@ -91,3 +91,12 @@ def test_a_folder_that_cannot_be_written_is_one_error(tmp_path: Path) -> None:
 
     with pytest.raises(UnwritableFileError, match="etc"):
         install_node(tmp_path / "etc", spool=tmp_path / "spool", url=None, python=PYTHON)
+
+
+def test_a_folder_that_somebody_else_took_is_refused(tmp_path: Path) -> None:
+    """What prologs leave there must be theirs alone."""
+    (tmp_path / "spool").mkdir()
+    (tmp_path / "spool" / "runs").symlink_to(tmp_path)
+
+    with pytest.raises(UnwritableFileError, match="runs belongs to somebody else"):
+        install_node(tmp_path / "etc", spool=tmp_path / "spool", url=None, python=PYTHON)

@@ -35,10 +35,6 @@ NOTE: dict[str, Any] = {
 Part = Path
 Put = Callable[[Part], object]
 
-stops_the_shipper = pytest.mark.xfail(
-    strict=True, reason="what a user puts there stops the shipper for everybody"
-)
-
 
 class Entry(NamedTuple):
     """Something in a folder: its name, what kind of thing it is, and what it holds."""
@@ -228,7 +224,6 @@ def test_what_lies_beside_the_parts_stops_no_record(beside: list[Entry]) -> None
         ship_all(node)
 
 
-@stops_the_shipper
 @settings(phases=[Phase.generate])  # Making spools smaller and smaller takes minutes.
 @given(entries(*KINDS, "socket"), entries(*KINDS, "socket"), st.lists(LINES, max_size=3))
 def test_any_spool_at_all_is_shipped(
@@ -316,7 +311,6 @@ IN_THE_WAY: dict[str, Put] = {
 }
 
 
-@stops_the_shipper
 @pytest.mark.parametrize("put", IN_THE_WAY.values(), ids=IN_THE_WAY)
 def test_this_stops_no_record(put: Put) -> None:
     """Each was made by the user of a part, and the records of others wait behind it."""
@@ -326,7 +320,6 @@ def test_this_stops_no_record(put: Put) -> None:
         ship_all(node)
 
 
-@stops_the_shipper
 def test_more_losses_than_a_number_can_say_are_told_once() -> None:
     """A count of 20 digits is beyond the integers of a record, and would be refused each time."""
     with a_node() as node:
@@ -348,7 +341,6 @@ def swaps_notes(part: Part) -> None:
     (part / "notes").mkdir()
 
 
-@stops_the_shipper
 @pytest.mark.parametrize("swap", [swaps_files, swaps_notes])
 def test_what_was_swapped_while_it_was_sent_stops_nothing(swap: Put) -> None:
     """It was told; what stands in its place is the next call's."""
@@ -366,7 +358,6 @@ def test_what_was_swapped_while_it_was_sent_stops_nothing(swap: Put) -> None:
         assert shipped.counts == {"accepted": 2}
 
 
-@stops_the_shipper
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
 def test_brackets_of_another_user_are_no_record() -> None:
     """What a user may say is read out of it, and reading it has to end."""

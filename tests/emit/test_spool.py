@@ -229,3 +229,16 @@ def test_a_writer_that_is_killed_leaves_nothing_that_is_half(tmp_path: Path) -> 
         for file in files(path)
     )
     assert len(set(numbers)) == len(numbers) > 20
+
+
+def test_a_count_that_is_another_name_of_a_file_is_left_alone(tmp_path: Path) -> None:
+    """Root must not write over what a user linked there; the record goes without a number."""
+    spool = new_spool(tmp_path / "spool")
+    (tmp_path / "precious").write_text("precious")
+    (part(tmp_path / "spool") / "state").hardlink_to(tmp_path / "precious")
+
+    kept = spool.put(HOOK, {}, None)
+
+    assert kept
+    assert (tmp_path / "precious").read_text() == "precious"
+    assert "seq" not in records(tmp_path / "spool")[0]["producer"]

@@ -5,6 +5,7 @@ tell which version a node has by its digest.
 """
 
 import io
+import os
 import shlex
 import sys
 import zipfile
@@ -97,15 +98,28 @@ def install_node(folder: Path, *, spool: Path | None, url: str | None, python: s
         files.append((folder / UNIT, _filled(UNIT, marks), 0o644))
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        make_spool(place)
-        (place / RUNS).mkdir(mode=0o755, exist_ok=True)
-        Spool(place, "spool/install")  # Its own part, before anybody else takes the name.
+        _take_names(place)
     except (OSError, SpoolUnusableError) as error:
         raise UnwritableFileError(str(folder), str(error)) from error
     for path, data, mode in files:
         write_file(path, data, mode=mode)
     lines = tuple(f"{key}={folder / hook}" for hook, key in LINES.items())
     return Installed(tuple(path for path, _, _ in files), ("PrologFlags=Alloc", *lines), place)
+
+
+def _take_names(spool: Path) -> None:
+    """Make the folders of a spool that are ours, before anybody else can.
+
+    Raises:
+        OSError: one cannot be made.
+        SpoolUnusableError: one is somebody else's already.
+    """
+    make_spool(spool)
+    runs = spool / RUNS
+    runs.mkdir(mode=0o755, exist_ok=True)
+    if runs.is_symlink() or runs.stat().st_uid != os.geteuid():
+        raise SpoolUnusableError(str(spool), f"{RUNS} belongs to somebody else")
+    Spool(spool, "spool/install")
 
 
 def uninstall_node(folder: Path) -> tuple[Path, ...]:

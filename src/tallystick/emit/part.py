@@ -86,6 +86,8 @@ class Part:
         except OSError as error:
             if error.errno == errno.ELOOP:
                 raise BadFileError("it is a link") from error
+            if error.errno == errno.ENXIO:
+                raise BadFileError("it is no plain file of its user") from error
             raise
         try:
             found = os.fstat(handle)
@@ -109,7 +111,8 @@ class Part:
         """
         gone = 0
         for name in names:
-            with suppress(FileNotFoundError):
+            # What its user put in its place meanwhile waits for the next call.
+            with suppress(FileNotFoundError, IsADirectoryError, PermissionError):
                 size = os.lstat(name, dir_fd=self._folders["new"]).st_size
                 os.unlink(name, dir_fd=self._folders["new"])
                 gone += size
@@ -125,8 +128,9 @@ class Part:
         if len(_names(aside)) >= QUARANTINE_FILES_MAX:
             return  # Nothing is thrown away: somebody has to look at so many.
         with suppress(FileNotFoundError):
-            size = os.lstat(name, dir_fd=new).st_size
-            os.rename(name, name, src_dir_fd=new, dst_dir_fd=aside)
+            waiting, size = name, os.lstat(name, dir_fd=new).st_size
+            name = _free_name(name, aside)
+            os.rename(waiting, name, src_dir_fd=new, dst_dir_fd=aside)
             self._count_out(size)
         with suppress(OSError):  # A full disk: the log has the reason, too.
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -158,6 +162,15 @@ class Part:
                 state = read_state(handle, boot_id())
                 state.waiting_bytes = max(0, state.waiting_bytes - size)
                 write_state(handle, state)
+
+
+def _free_name(name: str, folder: int) -> str:
+    """Give a name that nothing in a folder has: what was set aside before stays as it is."""
+    taken = set(_names(folder))
+    if name not in taken:
+        return name
+    numbers = range(len(taken) + 1)
+    return next(each for each in (f"again-{n}" for n in numbers) if each not in taken)
 
 
 def _names(folder: int) -> list[str]:

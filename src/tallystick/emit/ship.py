@@ -15,7 +15,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Callable, NamedTuple
 
 from tallystick.emit.part import BadFileError, Part
-from tallystick.emit.record import Numbered, canonical_bytes, draft_record, format_instant
+from tallystick.emit.record import (
+    INTEGER_MAX,
+    Numbered,
+    canonical_bytes,
+    draft_record,
+    format_instant,
+)
 from tallystick.emit.slurm.held import held_file, read_held
 from tallystick.emit.spool import clock_us
 
@@ -138,7 +144,7 @@ class Shipper:
             record = json.loads(line)
             producer, body = record["producer"]["name"], record["body"]
             kind, attempt = record["kind"], body.get("attempt")
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise BadFileError("it is no record") from error
         if not str(producer).startswith((f"slurm-task/{part.uid}@", f"job/{part.uid}@")):
             raise BadFileError(f"user {part.uid} may not write as {str(producer)!a}")
@@ -182,32 +188,29 @@ def _settle(batch: Sequence[Item], answers: Sequence[Answer]) -> None:
             why = f"{answer.word}: {answer.code}: {answer.message}"
             item.part.quarantine(item.name, why)
         elif item.notes is not None and is_told:
-            item.part.clear_notes(item.notes)
+            with suppress(OSError):  # Its user took them away: they are told again, or are gone.
+                item.part.clear_notes(item.notes)
     for part, names in told.items():
         part.remove(names)
 
 
 def gap_bodies(uid: int, notes: Notes) -> Iterator[dict[str, Any]]:
     """Say what was dropped: one body for each producer, boot and reason."""
-    groups: dict[tuple[str, str | None, str], list[dict[str, Any]]] = {}
-    for line in notes.lines:
-        with suppress(ValueError, KeyError, TypeError):
-            note = json.loads(line)
-            producer = note["producer"]
-            group = (producer["name"], producer["boot"], note["reason"])
-            groups.setdefault(group, []).append(note)
+    groups: dict[tuple[str, str | None, str], list[_Note]] = {}
+    for note in filter(None, map(_read_note, notes.lines)):
+        groups.setdefault((note.producer, note.boot, note.reason), []).append(note)
     known = 0
     for (name, boot, reason), dropped in groups.items():
         known += len(dropped)
-        numbers = [n["producer"]["seq"] for n in dropped if n["producer"]["seq"] is not None]
-        times = [note["at_us"] for note in dropped]
+        numbers = [note.seq for note in dropped if note.seq is not None]
+        times = [note.at_us for note in dropped]
         yield {
             "uid": uid,
             "producer": name,
             "boot": boot,
             "reason": reason,
             "dropped": len(dropped),
-            "kinds": sorted({note["kind"] for note in dropped}),
+            "kinds": sorted({note.kind for note in dropped}),
             "first_seq": min(numbers, default=None),
             "last_seq": max(numbers, default=None),
             "from": format_instant(min(times)),
@@ -215,12 +218,45 @@ def gap_bodies(uid: int, notes: Notes) -> Iterator[dict[str, Any]]:
         }
     if notes.dropped > known:
         reason = "there was no room to note which"
-        yield {"uid": uid, "producer": None, "dropped": notes.dropped - known, "reason": reason}
+        count = min(notes.dropped - known, INTEGER_MAX)
+        yield {"uid": uid, "producer": None, "dropped": count, "reason": reason}
+
+
+class _Note(NamedTuple):
+    producer: str
+    boot: str | None
+    seq: int | None
+    kind: str
+    reason: str
+    at_us: int
+
+
+def _read_note(line: bytes) -> _Note | None:
+    """Read a note; None if its user, who may write anything there, wrote something else."""
+    try:
+        stated = json.loads(line)
+        producer = stated["producer"]
+        note = _Note(
+            producer["name"],
+            producer["boot"],
+            producer["seq"],
+            stated["kind"],
+            stated["reason"],
+            stated["at_us"],
+        )
+        texts = (note.producer, note.kind, note.reason, note.boot or "")
+        numbers = (note.at_us, note.seq or 0)
+        "".join(texts).encode()
+        format_instant(note.at_us)
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
+        return None
+    is_whole = all(type(each) is int and 0 <= each <= INTEGER_MAX for each in numbers)
+    return note if is_whole else None
 
 
 def _uids(spool: Path) -> Iterator[int]:
     for path in spool.iterdir():
-        if path.name.isdigit() and len(path.name) < 12:
+        if path.name.isascii() and path.name.isdigit() and len(path.name) < 12:
             yield int(path.name)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import stat
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -55,9 +56,16 @@ def locked(path: Path | str, limit_s: float, folder: int | None = None) -> Itera
         yield None
         return
     try:
-        yield handle if _lock(handle, time.monotonic() + limit_s) else None
+        is_held = _is_plain(handle) and _lock(handle, time.monotonic() + limit_s)
+        yield handle if is_held else None
     finally:
         os.close(handle)
+
+
+def _is_plain(handle: int) -> bool:
+    """Tell a file of its own from a pipe, and from another name of somebody else's file."""
+    found = os.fstat(handle)
+    return stat.S_ISREG(found.st_mode) and found.st_nlink == 1
 
 
 def _lock(handle: int, deadline_s: float) -> bool:
@@ -86,7 +94,8 @@ def read_state(handle: int, boot: str) -> State:
         state = State(stated["boot"], stated["given"], stated["waiting_bytes"])
         counts = [*state.given.values(), state.waiting_bytes]
         is_whole = all(type(count) is int for count in counts)
-    except (ValueError, KeyError, TypeError, AttributeError):
+        "".join((state.boot, *state.given)).encode()
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         is_whole = False
     if not is_whole:
         return State(f"{boot}/{time.time_ns() // 1000}")

@@ -131,5 +131,9 @@ def _run(text: str) -> str | None:
 
 def _shown(value: str) -> str:
     """Spell out bytes that are no UTF-8, and cut what is longer than any use of it."""
-    text = value.encode(errors="surrogateescape").decode(errors="backslashreplace")
+    try:
+        data = value.encode(errors="surrogateescape")
+    except UnicodeEncodeError:
+        data = value.encode(errors="backslashreplace")
+    text = data.decode(errors="backslashreplace")
     return text if len(text) <= _VALUE_CHARACTERS_MAX else text[:_VALUE_CHARACTERS_MAX] + "..."

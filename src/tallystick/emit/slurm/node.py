@@ -150,7 +150,7 @@ def _superseded(before: Held | None, key: str) -> str | None:
 
 def _uid(call: Call) -> int | None:
     text = call.environment.get("SLURM_JOB_UID", "")
-    return int(text) if text.isdigit() and len(text) < 12 else None
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 12 else None
 
 
 def _remember(path: Path, held: Held) -> None:
