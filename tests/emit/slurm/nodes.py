@@ -77,12 +77,21 @@ class Node:
 
 
 def old_pythons() -> list[str]:
-    """Name the interpreters from 3.9 on that this machine has."""
-    names = ["python3.9", "python3.10", "python3.12", "python3.13"]
-    found = [path for name in names if (path := shutil.which(name)) is not None]
-    works = [
-        path
-        for path in found
-        if subprocess.run([path, "-c", ""], capture_output=True, check=False).returncode == 0
-    ]
-    return [PYTHON, *works]
+    """Name an interpreter of each version from 3.9 on that this machine has."""
+    root = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
+    names = [shutil.which(f"python3.{minor}") for minor in range(9, 15)]
+    found = {_version(path): path for path in (*names, *root.glob("versions/3.*/bin/python3"))}
+    works = {version: path for version, path in found.items() if version is not None}
+    return [str(path) for version, path in sorted(works.items()) if version >= (3, 9)] or [PYTHON]
+
+
+def _version(path: str | Path | None) -> tuple[int, int] | None:
+    """Ask an interpreter which one it is; None if it does not run."""
+    if path is None:
+        return None
+    code = "import sys; print(*sys.version_info[:2])"
+    ran = subprocess.run([path, "-IS", "-c", code], capture_output=True, check=False)
+    if ran.returncode != 0:
+        return None
+    major, minor = ran.stdout.split()
+    return int(major), int(minor)

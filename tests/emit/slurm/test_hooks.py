@@ -348,7 +348,7 @@ def test_a_hook_that_hangs_is_left(node: Node) -> None:
     assert time.monotonic() - before < 10
 
 
-@pytest.mark.parametrize("python", old_pythons())
+@pytest.mark.parametrize("python", old_pythons(), ids=lambda path: Path(path).parents[1].name)
 def test_every_python_from_3_9_on_runs_the_hooks(tmp_path: Path, python: str) -> None:
     """The one file needs nothing but the standard library."""
     node = Node(tmp_path, python=python)

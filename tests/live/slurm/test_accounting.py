@@ -137,8 +137,8 @@ def test_a_last_state_without_an_end_is_not_final(cluster: HookedCluster, polls:
 
     cluster.until(is_final, f"job {job} has no end: {states}")
 
+    # How long it stays so differs from run to run, down to less than a poll.
     assert all(ends == 0 for rows, ends in states if not any(end.isdigit() for _, end in rows))
-    assert ("COMPLETED", "Unknown") in states[-1][0]
     assert states[-1][0][-1][1].isdigit()
     assert polls.bodies("allocation.correction", job) == []
 

@@ -177,7 +177,8 @@ def test_a_het_job_has_an_attempt_for_each_component(cluster: HookedCluster) -> 
 
 def test_a_suspended_job_holds_its_gpus(cluster: HookedCluster) -> None:
     """The time is metered; when it was suspended accounting does not say."""
-    job = cluster.submit("suspended", "sleep 4")
+    # Many short sleeps: a stopped process goes on sleeping, so a long one would hide the pause.
+    job = cluster.submit("suspended", "for n in 1 2 3 4 5; do sleep 1; done")
     cluster.wait(job, "RUNNING")
     cluster.command("scontrol", "suspend", job)
     time.sleep(3)
