@@ -40,6 +40,20 @@ def test_a_gpu_that_was_handed_on_is_none() -> None:
     assert said(*story("00:00", "02:00", "a", "g1"), *story("02:00", "03:00", "b", "g1")) == []
 
 
+def test_a_long_allocation_meets_every_shorter_one_within_it() -> None:
+    """Also the one that begins after another has ended."""
+    found = said(
+        *story("00:00", "10:00", "a", "g1"),
+        *story("01:00", "02:00", "b", "g1"),
+        *story("03:00", "04:00", "c", "g1"),
+    )
+
+    assert [message.partition(" from ")[0] for _, message in found] == [
+        "g1 was held by a and by b",
+        "g1 was held by a and by c",
+    ]
+
+
 def hooked(*calls: str) -> list[Json]:
     """Have accounting know an attempt on a node, and some of the node's hooks."""
     made = {

@@ -6,19 +6,18 @@ sources is wrong the evidence does not say.
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
 from typing import Any, Final
 
 import msgspec
 
 from tallystick.core.instant import SECOND_US, format_instant, parse_instant
+from tallystick.emit.slurm.call import HOOK_PRODUCER
 from tallystick.evidence.admission import Evidence
 from tallystick.evidence.leaf import LOG_PRODUCER, leaf_record, leaf_recorded
 from tallystick.evidence.record import Record
 from tallystick.timeline.attempt import Attempt, build_attempt
 from tallystick.timeline.grouping import AttemptRecords, group_records
 
-HOOK: Final = "slurm-hook/"
 CLOCK_US: Final = 2 * SECOND_US
 """How far clocks may be apart before it is said: accounting has whole seconds."""
 
@@ -43,12 +42,14 @@ def _shared_gpus(attempts: Iterable[Attempt]) -> Iterator[Remark]:
             if gpu.uuid is not None and attempt.held is not None:
                 holders[gpu.uuid].append(attempt)
     for uuid, held in sorted(holders.items()):
-        ordered = sorted(held, key=lambda each: (each.start_us, each.key))
-        for earlier, later in pairwise(ordered):
-            if later.start_us < earlier.until_us:
-                until = format_instant(min(earlier.until_us, later.until_us))
-                said = f"{uuid} was held by {earlier.key} and by {later.key}"
+        first, *others = sorted(held, key=lambda each: (each.start_us, each.key))
+        for later in others:
+            if later.start_us < first.until_us:
+                until = format_instant(min(first.until_us, later.until_us))
+                said = f"{uuid} was held by {first.key} and by {later.key}"
                 yield "gpus", f"{said} from {format_instant(later.start_us)} to {until}"
+            # Of all before the next one, that which holds longest is the one it may meet.
+            first = max(first, later, key=lambda each: each.until_us)
 
 
 def _missing_hooks(attempts: Sequence[AttemptRecords]) -> Iterator[Remark]:
@@ -76,8 +77,8 @@ def _hook_times(attempts: Iterable[AttemptRecords]) -> dict[str, tuple[int, int]
     """Give for each node when its hooks were first and last heard of."""
     times: dict[str, tuple[int, int]] = {}
     for record in (record for each in attempts for record in each.all):
-        if record.producer.startswith(HOOK) and record.at_us is not None:
-            node = record.producer.removeprefix(HOOK)
+        if record.producer.startswith(HOOK_PRODUCER) and record.at_us is not None:
+            node = record.producer.removeprefix(HOOK_PRODUCER)
             first_us, last_us = times.get(node, (record.at_us, record.at_us))
             times[node] = (min(first_us, record.at_us), max(last_us, record.at_us))
     return times
@@ -85,7 +86,7 @@ def _hook_times(attempts: Iterable[AttemptRecords]) -> dict[str, tuple[int, int]
 
 def _hook_nodes(records: Iterable[Record]) -> set[str]:
     names = (record.producer for record in records)
-    return {name.removeprefix(HOOK) for name in names if name.startswith(HOOK)}
+    return {name.removeprefix(HOOK_PRODUCER) for name in names if name.startswith(HOOK_PRODUCER)}
 
 
 def _nodes(attempt: AttemptRecords) -> set[str]:
@@ -97,13 +98,13 @@ def _clocks_apart(attempts: Iterable[AttemptRecords]) -> Iterator[Remark]:
     """Find nodes whose hook saw a start before the scheduler made it, by more than a little."""
     worst: dict[str, tuple[int, str]] = {}
     for attempt in attempts:
-        stated = [each for each in attempt.started if not each.producer.startswith(HOOK)]
+        stated = [each for each in attempt.started if not each.producer.startswith(HOOK_PRODUCER)]
         first_us = min((each.at_us or 0 for each in stated), default=None)
         for record in attempt.started:
-            if first_us is None or not record.producer.startswith(HOOK):
+            if first_us is None or not record.producer.startswith(HOOK_PRODUCER):
                 continue
             early_us = first_us - (record.at_us or 0)
-            node = record.producer.removeprefix(HOOK)
+            node = record.producer.removeprefix(HOOK_PRODUCER)
             worst[node] = max(worst.get(node, (0, "")), (early_us, attempt.key))
     for node, (early_us, key) in sorted(worst.items()):
         if early_us > CLOCK_US:

@@ -18,13 +18,14 @@ from tallystick.app.store import OpenStore
 from tallystick.collectors.collected import Collected, Source
 from tallystick.collectors.slurm.attempts import partly_shown, row_producer
 from tallystick.collectors.slurm.collect import KeyedRows, collect_rows, keyed_rows
-from tallystick.collectors.slurm.join import HOOK_PRODUCER, recorded_hooks
+from tallystick.collectors.slurm.join import recorded_hooks
 from tallystick.collectors.slurm.live.changes import Compared, Seen, compare, open_jobs
 from tallystick.collectors.slurm.live.errors import PollFailedError
 from tallystick.collectors.slurm.options import SlurmOptions
 from tallystick.collectors.slurm.row import JobRow
 from tallystick.core.finding import InputFinding
 from tallystick.core.instant import DAY_US, SECOND_US
+from tallystick.emit.slurm.call import HOOK_PRODUCER
 from tallystick.evidence.leaf import identity_key, leaf_record
 from tallystick.stores.protocol import Reading
 

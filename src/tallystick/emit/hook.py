@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Callable
 from tallystick.emit.deadline import Deadline
 from tallystick.emit.errors import SpoolUnusableError
 from tallystick.emit.settings import FILE, SECOND_US, Settings, read_settings
-from tallystick.emit.slurm.call import Call, read_call
+from tallystick.emit.slurm.call import HOOK_PRODUCER, Call, read_call
 from tallystick.emit.spool import Spool, clock_us
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def _run(hook: str, settings: Settings) -> None:
         return
     with suppress(SpoolUnusableError):
         name = call.node or f"controller.{call.cluster}"
-        spool = Spool(settings.spool, f"slurm-hook/{name}", bytes_max=settings.spool_bytes_max)
+        spool = Spool(settings.spool, f"{HOOK_PRODUCER}{name}", bytes_max=settings.spool_bytes_max)
         _run_node(call, settings, spool, deadline)
 
 

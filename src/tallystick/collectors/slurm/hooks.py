@@ -13,9 +13,9 @@ from typing import Literal
 
 from tallystick.collectors.collected import Place
 from tallystick.collectors.slurm.errors import BadHookError
-from tallystick.collectors.slurm.row import stated_run
-from tallystick.collectors.slurm.times import EPOCH_MAX_S, NO_TIMES
+from tallystick.collectors.slurm.times import EPOCH_MAX_S
 from tallystick.core.instant import SECOND_US
+from tallystick.emit.slurm.call import stated_run, stated_start
 
 Phase = Literal["prolog", "epilog"]
 
@@ -101,7 +101,7 @@ def read_hook(text: str, place: Place) -> HookCall | None:
         job_id=job_id,
         node=node,
         observed_us=observed_us,
-        start_s=_stated_start(env.get("SLURM_JOB_START_TIME", "")),
+        start_s=stated_start(env.get("SLURM_JOB_START_TIME", "")),
         partition=env.get("SLURM_JOB_PARTITION", ""),
         uuids=uuids,
         gpu_count=None if uuids else _count_indices(env),
@@ -151,13 +151,6 @@ def _epoch_us(text: str) -> int | None:
     if match is None or int(match[1]) > EPOCH_MAX_S:
         return None
     return int(match[1]) * SECOND_US + int((match[2] or "")[:6].ljust(6, "0"))
-
-
-def _stated_start(text: str) -> int | None:
-    match = _EPOCH.fullmatch(text)
-    if match is None or int(match[1]) in NO_TIMES or int(match[1]) > EPOCH_MAX_S:
-        return None
-    return int(match[1])
 
 
 def _uuids(text: str) -> tuple[str, ...]:

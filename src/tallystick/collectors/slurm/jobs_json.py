@@ -14,7 +14,7 @@ from tallystick.collectors.json_text import first, part, read_number, read_text
 from tallystick.collectors.slurm.controller import claims_of
 from tallystick.collectors.slurm.errors import BadRowError
 from tallystick.collectors.slurm.hostlist import expand_hosts
-from tallystick.collectors.slurm.row import JobRow, shown_id, stated_run
+from tallystick.collectors.slurm.row import JobRow, shown_id
 from tallystick.collectors.slurm.states import (
     Exit,
     State,
@@ -25,6 +25,7 @@ from tallystick.collectors.slurm.states import (
 )
 from tallystick.collectors.slurm.times import read_epoch
 from tallystick.collectors.slurm.tres import Tres, parse_tres
+from tallystick.emit.slurm.call import stated_run
 
 _VERSION = re.compile(r"v0\.0\.([0-9]{1,4})")
 _LAST_VAGUE_VERSION = 39

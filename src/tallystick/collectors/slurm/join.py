@@ -17,10 +17,10 @@ from tallystick.collectors.slurm.hooks import HookCall
 from tallystick.collectors.slurm.options import SlurmOptions
 from tallystick.core.finding import InputFinding
 from tallystick.core.instant import SECOND_US, parse_instant
+from tallystick.emit.slurm.call import HOOK_PRODUCER
 from tallystick.evidence.draft import draft_record
 
 SLACK_US = 120 * SECOND_US
-HOOK_PRODUCER = "slurm-hook/"
 _KEY = re.compile(r"slurm:([^\s:]+):([0-9]+)@[^\s:]+:([0-9]+)")
 NOWHERE = Place("evidence")
 
@@ -234,7 +234,7 @@ def _record(call: HookCall, kind: str, at_us: int, body: dict[str, Any]) -> dict
     return draft_record(
         kind,
         body,
-        producer=f"slurm-hook/{call.node}",
+        producer=f"{HOOK_PRODUCER}{call.node}",
         at_us=at_us,
         observed_us=call.observed_us,
     )

@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 from tallystick.collectors.collected import Place
 from tallystick.collectors.slurm.errors import BadRowError
 from tallystick.collectors.slurm.hostlist import expand_hosts
-from tallystick.collectors.slurm.row import JobRow, stated_run
+from tallystick.collectors.slurm.row import JobRow
 from tallystick.collectors.slurm.sacct_fields import (
     FREE_TEXT,
     IDENTITY,
@@ -23,6 +23,7 @@ from tallystick.collectors.slurm.sacct_fields import (
 from tallystick.collectors.slurm.states import read_exit, read_state
 from tallystick.collectors.slurm.times import read_duration, read_time, settle
 from tallystick.collectors.slurm.tres import parse_tres
+from tallystick.emit.slurm.call import stated_run
 
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9]*")
 _NO_WORD = re.compile(r"[^A-Za-z0-9]+")

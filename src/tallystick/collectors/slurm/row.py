@@ -1,6 +1,5 @@
 """One job row, the same whatever it was read from: accounting text, JSON, or the controller."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -10,8 +9,6 @@ from tallystick.collectors.slurm.states import Exit, State
 from tallystick.collectors.slurm.tres import Tres
 
 Origin = Literal["accounting", "controller"]
-
-_RUN = re.compile(r"(?<!\S)tallystick\.run=([^\s;,]{1,200})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +43,6 @@ class JobRow:
     def held_resources(self) -> bool:
         """Tell whether the job ever had anything: nodes, or allocated resources (r4, r5)."""
         return bool(self.nodes or self.tres)
-
-
-def stated_run(comment: str) -> str | None:
-    """Give the run that a job's comment names as ``tallystick.run=NAME``."""
-    match = _RUN.search(comment)
-    return match[1] if match and match[1].isprintable() and len(match[1].encode()) <= 200 else None
 
 
 def shown_id(

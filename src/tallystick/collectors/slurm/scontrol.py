@@ -12,10 +12,11 @@ from tallystick.collectors.collected import Place
 from tallystick.collectors.slurm.controller import claims_of
 from tallystick.collectors.slurm.errors import BadRowError
 from tallystick.collectors.slurm.hostlist import expand_hosts
-from tallystick.collectors.slurm.row import JobRow, shown_id, stated_run
+from tallystick.collectors.slurm.row import JobRow, shown_id
 from tallystick.collectors.slurm.states import RUNNING, SUSPENDED, read_exit, read_state
 from tallystick.collectors.slurm.times import Meanings, read_duration, read_time, settle
 from tallystick.collectors.slurm.tres import parse_tres
+from tallystick.emit.slurm.call import stated_run
 
 _FIELD = re.compile(r"(?:^|\s)([A-Z][A-Za-z0-9_/:]*)=")
 _JOB_ID = re.compile(r"[0-9]{1,18}")

@@ -12,8 +12,8 @@ from zoneinfo import ZoneInfo
 
 from tallystick.collectors.local_time import epoch_s, moments_s
 from tallystick.collectors.slurm.errors import BadRowError
+from tallystick.emit.slurm.call import NO_TIMES
 
-NO_TIMES = frozenset({0, 4294967294, 4294967295})  # What Slurm writes for "nobody knows".
 EPOCH_MAX_S = 253402300799  # The last second of the year 9999.
 
 _ABSENT = frozenset({"", "unknown", "none", "n/a", "(null)"})

@@ -13,6 +13,9 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+HOOK_PRODUCER = "slurm-hook/"
+"""What the name of a producer begins with that is the hooks of a node."""
+NO_TIMES = frozenset({0, 4294967294, 4294967295})  # What Slurm writes for "nobody knows".
 KEPT = frozenset(
     {
         "CUDA_VISIBLE_DEVICES",
@@ -51,9 +54,8 @@ KEPT = frozenset(
 _VALUE_CHARACTERS_MAX = 1024
 _JOB_ID = re.compile(r"[0-9]{1,18}")
 _NAME = re.compile(r"[^\s:\\]{1,80}")
-_EPOCH = re.compile(r"[0-9]{1,11}")
+_EPOCH = re.compile(r"([0-9]{1,11})(?:\.[0-9]+)?")
 _RUN = re.compile(r"(?<!\S)tallystick\.run=([^\s;,]{1,200})")
-_NO_TIMES = frozenset({0, 4294967294, 4294967295})
 
 
 class Call(NamedTuple):
@@ -98,18 +100,17 @@ def read_call(
     node = stated.get("SLURMD_NODENAME")
     if not _JOB_ID.fullmatch(job_id) or not _is_name(cluster):
         return None
-    run = _RUN.search(stated.get("SLURM_JOB_COMMENT", ""))
     return Call(
         hook=hook,
         cluster=cluster,
         job_id=job_id,
         node=node if node is not None and _is_name(node) else None,
         observed_us=observed_us,
-        start_s=_start(stated.get("SLURM_JOB_START_TIME", "")),
+        start_s=stated_start(stated.get("SLURM_JOB_START_TIME", "")),
         partition=stated.get("SLURM_JOB_PARTITION", ""),
         visible=stated.get("CUDA_VISIBLE_DEVICES", ""),
         gpu_indexes=stated.get("SLURM_JOB_GPUS", ""),
-        run=_run(run[1]) if run else None,
+        run=stated_run(stated.get("SLURM_JOB_COMMENT", "")),
         environment={name: _shown(stated[name]) for name in sorted(stated)},
     )
 
@@ -118,15 +119,18 @@ def _is_name(text: str) -> bool:
     return bool(_NAME.fullmatch(text)) and text.isprintable() and len(text.encode()) <= 80
 
 
-def _start(text: str) -> int | None:
-    if not _EPOCH.fullmatch(text) or int(text) in _NO_TIMES:
+def stated_start(text: str) -> int | None:
+    """Give the start that ``SLURM_JOB_START_TIME`` states, in seconds since the epoch."""
+    match = _EPOCH.fullmatch(text)
+    if match is None or int(match[1]) in NO_TIMES:
         return None
-    return int(text)
+    return int(match[1])
 
 
-def _run(text: str) -> str | None:
-    is_name = text.isprintable() and len(text.encode(errors="replace")) <= 200
-    return text if is_name else None
+def stated_run(comment: str) -> str | None:
+    """Give the run that a job's comment names as ``tallystick.run=NAME``."""
+    match = _RUN.search(comment)
+    return match[1] if match and match[1].isprintable() and len(match[1].encode()) <= 200 else None
 
 
 def _shown(value: str) -> str:
