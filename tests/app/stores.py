@@ -22,7 +22,7 @@ provider = "Example Cloud"
 customer = "Acme"
 [[rate]]
 clause = "1"
-gpu_type = "H100"
+gpu_type = "{gpu_type}"
 per_hour = "{per_hour}"
 [[rule]]
 clause = "4.2"
@@ -40,10 +40,13 @@ def contract_file(
     version: int = 1,
     per_hour: str = "3.60",
     unknown: str = "charge",
+    gpu_type: str = "H100",
 ) -> str:
     """Write a contract to a file of its own, and give its name."""
     path = folder / f"{contract_id}-{version}.toml"
-    text = CONTRACT.format(id=contract_id, version=version, per_hour=per_hour, unknown=unknown)
+    text = CONTRACT.format(
+        id=contract_id, version=version, per_hour=per_hour, unknown=unknown, gpu_type=gpu_type
+    )
     path.write_text(text, encoding="utf-8")
     return str(path)
 

@@ -20,6 +20,7 @@ from tallystick.app.node_files import LINES, NODE_FILE, install_node
 from tallystick.app.ship import store_sender
 from tallystick.app.store import init_store, open_store
 from tallystick.emit.ship import Shipper
+from tests.app.stores import contract_file
 
 HERE: Final = Path(__file__).parent
 KIT: Final = HERE / "cluster"
@@ -27,24 +28,6 @@ TALLYSTICK: Final = HERE.parents[2] / ".venv" / "bin" / "tallystick"
 STAND_IN: Final = HERE.parents[1] / "stand_ins" / "dcgmi"
 NODES: Final = ("n1", "n2", "ctld")
 PYTHON: Final = "/usr/bin/python3"  # Every user of the machine can run it.
-CONTRACT: Final = """
-schema = "tallystick.contract/1"
-id = "cluster"
-version = 1
-currency = "USD"
-effective_from = 2026-01-01T00:00:00Z
-[parties]
-provider = "Example Cloud"
-customer = "Acme"
-[[rate]]
-clause = "1"
-gpu_type = "h100"
-per_hour = "3.60"
-[[rule]]
-clause = "2"
-when = { telemetry = "unknown" }
-then = "hold"
-"""
 DECLARED: Final = ("--cluster", "testc", "--capacity", "spot=spot", "ondemand=on_demand")
 COLUMNS: Final = (
     "JobIDRaw,JobID,Cluster,User,UID,Account,Partition,Submit,Eligible,Start,End,ElapsedRaw,"
@@ -127,6 +110,7 @@ class HookedCluster:
         self.folder = folder
         self.store = folder / "store"
         self.limited = ""
+        self._contract = ""
         self._environment = {
             **os.environ,
             "SLURM_TEST_RUN": str(self.run_folder),
@@ -147,8 +131,10 @@ class HookedCluster:
         self.command("scontrol", "reconfigure")
         self.command("scontrol", "update", "partition=spot", "GraceTime=2")
         init_store(self.store, "cluster.example/log")
-        (self.folder / "contract.toml").write_text(CONTRACT)
-        self.tallystick("contract", "add", str(self.folder / "contract.toml"))
+        self._contract = contract_file(
+            self.folder, contract_id="cluster", unknown="hold", gpu_type="h100"
+        )
+        self.tallystick("contract", "add", self._contract)
 
     def stop(self) -> None:
         """Stop the daemons; nothing of the cluster is left running."""
@@ -349,8 +335,7 @@ class HookedCluster:
             *(*DECLARED, "--timezone", "UTC", "--", str(self.sacct())),
         )
         evidence.write_text(lines)
-        contract = str(self.folder / "contract.toml")
-        arguments: Sequence[str] = ("--evidence", str(evidence), "--contract", contract)
+        arguments: Sequence[str] = ("--evidence", str(evidence), "--contract", self._contract)
         return self._rated(
             self.command(str(TALLYSTICK), "rate", *arguments, "--run", run, "--json")
         )
