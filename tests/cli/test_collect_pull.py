@@ -186,7 +186,7 @@ def test_progress_is_shown_on_a_terminal(
     meter = Meter()
 
     with meter:
-        meter.show(Progress(1, 4, 7))
+        meter.show_progress(Progress(1, 4, 7))
 
     assert capsys.readouterr().err == "\r25%  7 samples\r\033[K"
 

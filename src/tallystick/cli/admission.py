@@ -1,14 +1,13 @@
 """How collecting into a store looks: progress on a terminal, answers, counts, findings."""
 
-import sys
 from collections.abc import Callable
-from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, TypeVar
 
 import click
 
 from tallystick.app.admit import WORDS, Admission, Answered
 from tallystick.cli.findings import finding_sentence
+from tallystick.cli.status_line import StatusLine
 from tallystick.core.canonical import canonical_bytes
 
 _Command = TypeVar("_Command", bound=Callable[..., Any] | click.Command)
@@ -23,33 +22,20 @@ def answers_option() -> Callable[[_Command], _Command]:
     )
 
 
-class Watch:
+class Watch(StatusLine):
     """Sees every batch that was admitted, shows progress, and prints the answers."""
 
     def __init__(self, records: int | None, *, with_answers: bool) -> None:
+        super().__init__()
         self._records = records
         self._with_answers = with_answers
         self._done = 0
-        self._shows = sys.stderr.isatty()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self._shows and self._done:
-            click.echo("\r\033[K", nl=False, err=True)
 
     def saw(self, batch: list[Answered]) -> None:
         """Take a batch; its answers are durable, so they may be told."""
         self._done += len(batch)
-        if self._shows:
-            of = "" if self._records is None else f" of {self._records}"
-            click.echo(f"\r{self._done}{of} records", nl=False, err=True)
+        of = "" if self._records is None else f" of {self._records}"
+        self.show(f"{self._done}{of} records")
         if self._with_answers:
             click.echo(b"\n".join(map(_answer_json, batch)))
 

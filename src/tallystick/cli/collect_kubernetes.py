@@ -19,9 +19,9 @@ from tallystick.cli.collecting import (
     collect_from,
     common_options,
     hand_on,
-    stops_on_signals,
 )
 from tallystick.cli.options import SeveralValues, say
+from tallystick.cli.stopping import stops_on_signals
 from tallystick.collectors.collected import Collected, Source
 from tallystick.collectors.kubernetes import (
     CapacityRule,

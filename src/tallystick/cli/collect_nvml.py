@@ -9,8 +9,9 @@ import click
 from tallystick.app.admit import clock_us
 from tallystick.cli.admission import Watch, print_admission
 from tallystick.cli.collect_options import read_key, read_seconds
-from tallystick.cli.collecting import check_output, print_collected, stops_on_signals
+from tallystick.cli.collecting import check_output, print_collected
 from tallystick.cli.options import say, store_option
+from tallystick.cli.stopping import stops_on_signals
 from tallystick.collectors.collected import Collected
 from tallystick.core.instant import SECOND_US
 from tallystick.emit.spool import boot_id

@@ -1,15 +1,14 @@
 """``tallystick collect pull``: raw samples of a live Prometheus or VictoriaMetrics."""
 
-import sys
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from tallystick.cli.collect_options import read_instant, read_key, read_seconds
 from tallystick.cli.findings import finding_sentence
 from tallystick.cli.options import SeveralValues, json_option, say, store_option
+from tallystick.cli.status_line import StatusLine
 from tallystick.core.canonical import canonical_bytes
 from tallystick.core.instant import format_instant
 
@@ -107,7 +106,7 @@ def pull_command(
     request = _request(**options)
     server = _server(url, token_file, user_file, ca_file)
     with open_store(store, notice=say) as opened, Meter() as meter:
-        pulled = pull(opened, server, request, meter.show)
+        pulled = pull(opened, server, request, meter.show_progress)
     if as_json:
         click.echo(canonical_bytes(_to_json(pulled)))
     else:
@@ -179,29 +178,13 @@ def _secret(path: str) -> str:
     return data.decode("utf-8", errors="replace").strip()
 
 
-class Meter:
-    """Shows on a terminal how far a pull is, and nothing elsewhere."""
+class Meter(StatusLine):
+    """Shows on a terminal how far a pull is."""
 
-    def __init__(self) -> None:
-        self._shows = sys.stderr.isatty()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self._shows:
-            click.echo("\r\033[K", nl=False, err=True)
-
-    def show(self, progress: "Progress") -> None:
+    def show_progress(self, progress: "Progress") -> None:
         """Say how far it is."""
-        if self._shows:
-            percent = progress.done_ms * 100 // progress.of_ms
-            click.echo(f"\r{percent}%  {progress.rows} samples", nl=False, err=True)
+        percent = progress.done_ms * 100 // progress.of_ms
+        self.show(f"{percent}%  {progress.rows} samples")
 
 
 def _to_json(pulled: "Pulled") -> dict[str, Any]:

@@ -11,8 +11,9 @@ from tallystick.app.collect import Collector
 from tallystick.app.files import read_file
 from tallystick.cli.admission import print_admission
 from tallystick.cli.collect_options import is_pair, read_instant, read_pair, read_seconds
-from tallystick.cli.collecting import collect_from, common_options, stops_on_signals
+from tallystick.cli.collecting import collect_from, common_options
 from tallystick.cli.options import SeveralValues, say
+from tallystick.cli.stopping import stops_on_signals
 from tallystick.collectors.collected import Collected, Source
 from tallystick.collectors.slurm import SlurmOptions, collect_slurm
 from tallystick.core.instant import SECOND_US

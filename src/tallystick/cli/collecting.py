@@ -5,13 +5,9 @@ standard error, and exit 1 says that nothing came out.
 """
 
 import json
-import signal
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
-from threading import Event
-from types import FrameType
 from typing import Any, TypeVar
 
 import click
@@ -50,25 +46,6 @@ def common_options(*, inputs_required: bool) -> Callable[[_Command], _Command]:
         return command
 
     return decorate
-
-
-@contextmanager
-def stops_on_signals() -> Iterator[Event]:
-    """Give what is set when somebody asks to stop; asked again, the command ends at once."""
-    stop = Event()
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-
-    def ask(number: int, _: FrameType | None) -> None:
-        stop.set()
-        signal.signal(number, before[signal.Signals(number)])
-
-    for number in before:
-        signal.signal(number, ask)
-    try:
-        yield stop
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def collect_from(source: str, inputs: tuple[str, ...], collector: Collector, **output: Any) -> None:

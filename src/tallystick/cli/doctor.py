@@ -2,12 +2,12 @@
 
 import sys
 import textwrap
-from collections.abc import Callable
 from pathlib import Path
 
 import click
 
 from tallystick.cli.options import json_option, node_settings_option, say, store_option
+from tallystick.cli.status_line import StatusLine
 from tallystick.core.canonical import canonical_bytes
 
 _MARKS = {"ok": "ok", "warn": "warn", "fail": "FAIL"}
@@ -44,9 +44,8 @@ def _check_store(store: Path, *, as_json: bool) -> None:
     from tallystick.app.doctor import check_store  # noqa: PLC0415 (a node needs no SQLite)
     from tallystick.app.store import open_store  # noqa: PLC0415 (as above)
 
-    with open_store(store, notice=say) as opened:
-        found = check_store(opened, _on_check())
-    _clear()
+    with open_store(store, notice=say) as opened, StatusLine() as line:
+        found = check_store(opened, lambda check: line.show(f"checking {check}"))
     if as_json:
         click.echo(canonical_bytes(found.to_json()))
         sys.exit(1 if found.damages else 0)
@@ -64,8 +63,8 @@ def _check_store(store: Path, *, as_json: bool) -> None:
 def _check_node(config: Path, *, as_json: bool) -> None:
     from tallystick.app.node_checkup import check_node  # noqa: PLC0415 (a store needs no node)
 
-    found = check_node(config, _on_check())
-    _clear()
+    with StatusLine() as line:
+        found = check_node(config, lambda check: line.show(f"checking {check}"))
     if as_json:
         click.echo(canonical_bytes(found.to_json()))
     else:
@@ -84,14 +83,3 @@ def _wrapped(text: str, indent: int) -> str:
         replace_whitespace=False,
         drop_whitespace=True,
     )
-
-
-def _on_check() -> Callable[[str], None]:
-    if not sys.stderr.isatty():
-        return lambda _: None
-    return lambda name: click.echo(f"\r\033[Kchecking {name}", nl=False, err=True)
-
-
-def _clear() -> None:
-    if sys.stderr.isatty():
-        click.echo("\r\033[K", nl=False, err=True)

@@ -1,10 +1,8 @@
 """``tallystick ship``: bring what waits in a spool to a store or a server."""
 
 import os
-import signal
 import socket
 import sys
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +12,8 @@ import click
 from tallystick.app.errors import NotShippedError
 from tallystick.app.files import read_file
 from tallystick.cli.options import json_option, node_settings_option, say, store_option
+from tallystick.cli.status_line import StatusLine
+from tallystick.cli.stopping import stops_on_signals
 from tallystick.core.canonical import canonical_bytes
 from tallystick.emit.follow import ship_on, ship_once
 from tallystick.emit.post import Answer, NotSentError, Poster
@@ -82,7 +82,8 @@ def ship_command(
             if follow:
                 _follow(shipper, send, place, every_s)
                 return
-            shipped = ship_once(shipper, send, _progress())
+            with StatusLine() as line:
+                shipped = ship_once(shipper, send, lambda now: line.show(f"{now.total} records"))
     except NotSentError as error:
         raise NotShippedError(str(error)) from error
     except OSError as error:
@@ -114,16 +115,8 @@ def _sender(
 
 
 def _follow(shipper: Shipper, send: _Send, spool: Path, every_s: float) -> None:
-    stopped = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stopped.set())
-    ship_on(shipper, send, spool, every_s=every_s, wait=stopped.wait, say=say)
-
-
-def _progress() -> Callable[[Shipped], None]:
-    if not sys.stderr.isatty():
-        return lambda _: None
-    return lambda shipped: click.echo(f"\r{shipped.total} records", nl=False, err=True)
+    with stops_on_signals() as stopped:
+        ship_on(shipper, send, spool, every_s=every_s, wait=stopped.wait, say=say)
 
 
 def _print(shipped: Shipped, *, as_json: bool) -> None:
@@ -131,8 +124,6 @@ def _print(shipped: Shipped, *, as_json: bool) -> None:
     if as_json:
         click.echo(canonical_bytes({**counts, "problems": shipped.problems}))
         return
-    if sys.stderr.isatty() and shipped.total:
-        click.echo("\r\033[K", nl=False, err=True)
     click.echo("  ".join(f"{word} {count}" for word, count in counts.items()))
     for problem in shipped.problems:
         say(problem)
