@@ -100,3 +100,16 @@ def test_a_folder_that_somebody_else_took_is_refused(tmp_path: Path) -> None:
 
     with pytest.raises(UnwritableFileError, match="runs belongs to somebody else"):
         install_node(tmp_path / "etc", spool=tmp_path / "spool", url=None, python=PYTHON)
+
+
+def test_a_folder_named_from_here_is_found_from_everywhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Slurm calls hooks from a folder of its own, and the settings name the spool whole."""
+    monkeypatch.chdir(tmp_path)
+
+    installed = install_node(Path("etc"), spool=Path("spool"), url=None, python=PYTHON)
+
+    assert f"Prolog={tmp_path}/etc/slurm-prolog" in installed.slurm_conf
+    assert f"{tmp_path}/etc/tallystick-node.pyz" in (tmp_path / "etc/slurm-prolog").read_text()
+    assert f"TALLYSTICK_SPOOL={tmp_path}/spool" in (tmp_path / "etc/node.env").read_text()

@@ -58,6 +58,7 @@ def check_node(config: Path, on_check: Callable[[str], None] = lambda _: None) -
         config: Settings of the node.
         on_check: Told the name of each check as it begins.
     """
+    config = config.absolute()  # As it is named in slurm.conf.
     settings = read_settings(config, os.environ)
     checks: dict[str, Callable[[], Iterator[Said]]] = {
         "settings": lambda: _settings(settings),

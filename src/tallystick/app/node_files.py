@@ -80,8 +80,9 @@ def install_node(folder: Path, *, spool: Path | None, url: str | None, python: s
     Raises:
         UnwritableFileError: something cannot be written.
     """
+    folder = folder.absolute()  # Slurm calls hooks from wherever it is.
     settings = folder / SETTINGS
-    place = spool or read_settings(settings).spool
+    place = spool.absolute() if spool is not None else read_settings(settings).spool
     marks = {
         "PYTHON": shlex.quote(python),
         "FILE": shlex.quote(str(folder / NODE_FILE)),
