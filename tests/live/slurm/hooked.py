@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, Final
 
@@ -92,14 +93,12 @@ class Receipt:
     def seconds(self, number: int) -> int:
         """Give the whole seconds that an attempt held its GPUs."""
         metered = [
-            line["quantity"]
+            Decimal(line["quantity"])
             for line in self.predicate["lines"]
             if line["attempt"] == self.attempts[number]["attempt"]
         ]
         assert metered, "an attempt that held GPUs has a line"
-        total = sum(int(each.partition(".")[0]) for each in metered)
-        gpus: int = self.attempts[number]["gpus"]
-        return total // gpus
+        return int(sum(metered) / self.attempts[number]["gpus"])
 
 
 class HookedCluster:
