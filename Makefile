@@ -4,33 +4,43 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+FRAMEWORKS := .venv-frameworks
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-live check coverage bench docs format clean
+.PHONY: help demo test test-live test-frameworks check coverage bench docs format clean
 
 help:
 	@echo "make demo     rate a run that was really pre-empted, and read its receipt"
 	@echo "make test     run the tests"
 	@echo "make test-live run the tests against real servers (root; Slurm, Prometheus, VictoriaMetrics)"
+	@echo "make test-frameworks run the tests with PyTorch, Lightning, Transformers, Ray and Orbax"
 	@echo "make check    lint, format, types, import direction, purity, generated docs"
 	@echo "make coverage tell which branches the tests do not reach"
-	@echo "make bench    measure; B=NAME runs one: coverage rate start log bundle node pull growth"
+	@echo "make bench    measure; B=NAME runs one: coverage rate start log bundle node pull emit checkpoint goodput growth"
 	@echo "make docs     write the generated documents again"
 	@echo "make format   format the code"
 	@echo "make clean    remove the environment and caches"
 
 $(READY): pyproject.toml tools/make_venv.sh
-	@PYTHON=$(PYTHON) sh tools/make_venv.sh $(VENV)
+	@PYTHON=$(PYTHON) sh tools/make_venv.sh $(VENV) dev
+	@touch $@
+
+# Some GB of frameworks: apart, so that nobody needs them for anything but their own tests.
+$(FRAMEWORKS)/.ready: pyproject.toml tools/make_venv.sh
+	@PYTHON=$(PYTHON) sh tools/make_venv.sh $(FRAMEWORKS) frameworks
 	@touch $@
 
 demo: $(READY)
 	@$(BIN)/tallystick demo
 
 test: $(READY)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses auto --dist worksteal
 
 test-live: $(READY)
 	$(BIN)/python -m pytest tests/live
+
+test-frameworks: $(FRAMEWORKS)/.ready
+	$(FRAMEWORKS)/bin/python -m pytest tests/frameworks
 
 check: $(READY)
 	$(BIN)/ruff check .
@@ -55,4 +65,4 @@ format: $(READY)
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache .coverage
+	rm -rf $(VENV) $(FRAMEWORKS) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache .coverage

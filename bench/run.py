@@ -1,10 +1,10 @@
 """Run benchmarks and keep their figures.
 
-``python bench/run.py NAME`` runs one of coverage, rate, start, log, bundle, node, pull and
-growth; without a name all but ``growth``, which takes minutes and gigabytes. Each is a script
-of its own, so that one cannot warm the caches or raise the memory peak of another: it prints
-its figures for people and writes a flat JSON object to ``--out FILE``. The objects are merged
-into ``bench/results.json``; ``bench/RESULTS.md`` is the same as a table.
+``python bench/run.py NAME`` runs one of coverage, rate, start, log, bundle, node, pull, emit,
+checkpoint, goodput and growth; without a name all but ``growth``, which takes minutes and gigabytes. Each is
+a script of its own, so that one cannot warm the caches or raise the memory peak of another: it
+prints its figures for people and writes a flat JSON object to ``--out FILE``. The objects are
+merged into ``bench/results.json``; ``bench/RESULTS.md`` is the same as a table.
 """
 
 import argparse
@@ -16,7 +16,18 @@ from pathlib import Path
 from typing import NamedTuple
 
 HERE = Path(__file__).resolve().parent
-NAMES = ("coverage", "rate", "start", "log", "bundle", "node", "pull")
+NAMES = (
+    "coverage",
+    "rate",
+    "start",
+    "log",
+    "bundle",
+    "node",
+    "pull",
+    "emit",
+    "checkpoint",
+    "goodput",
+)
 SCRIPTS = {name: [f"{name}.py"] for name in NAMES} | {"growth": ["log.py", "--growth", "10000000"]}
 
 Figure = int | float | str
@@ -49,6 +60,19 @@ ROWS = (
     Row("pull_10m_peak_mb", "peak memory of pulling and sealing 10 million samples, MB", "—"),
     Row("pull_10m_vs_1m_peak", "the same ÷ that of 1 million", "—"),
     Row("pull_vs_plain_copy", "time of that ÷ streaming the same exports to a file, synced", "—"),
+    Row("emit_step_p50_us", "reporting a step from a training loop, p50 of 100,000, µs", "≤ 10"),
+    Row("emit_step_p99_us", "the same, p99", "≤ 50"),
+    Row("emit_step_vs_write", "p50 of it ÷ p50 of one write of as many bytes", "—"),
+    Row(
+        "verify_1024m_vs_sha256sum",
+        "verify of 1 GiB in 64 shards ÷ sha256sum, as many at once",
+        "≤ 1",
+    ),
+    Row("verify_1024m_vs_256m", "time of that ÷ that of 256 MiB", "≤ 4.4"),
+    Row("verify_peak_mb", "peak memory of that, MB", "—"),
+    Row("verify_10k_checkpoints_s", "`checkpoint verify` of 10,000 small checkpoints, s", "—"),
+    Row("goodput_stories_right", "stories of lost and kept time that we get right, of 11", "11"),
+    Row("goodput_speedup_100k", "ml-goodput-measurement's time for 100,000 steps ÷ ours", "≥ 10"),
     Row("rate_cli_ms", "`tallystick rate` on one run, start to finish, ms", "≤ 200"),
 )
 

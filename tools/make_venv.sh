@@ -1,5 +1,5 @@
 #!/bin/sh
-# Make the environment in the folder $1 and install this package with its tools into it.
+# Make the environment in the folder $1 and install this package with the extra $2 into it.
 #
 # Debian's python3 comes without ensurepip, and its venv module then makes an environment
 # without pip. One pinned pip, known by its digest, is fetched for that case; if it cannot be,
@@ -7,6 +7,7 @@
 set -eu
 
 venv=$1
+extra=$2
 python=${PYTHON:-python3}
 
 say() {
@@ -34,4 +35,4 @@ else
         exit 1
     fi
 fi
-"$venv/bin/python" -m pip install -qq --disable-pip-version-check -e '.[dev]'
+"$venv/bin/python" -m pip install -qq --disable-pip-version-check -e ".[$extra]"

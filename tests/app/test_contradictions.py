@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from tallystick.app.contradictions import clocks_ahead, contradictions
+from tallystick.app.contradictions import clocks_of_producers, contradictions
 from tallystick.app.doctor import check_store
 from tallystick.core.canonical import canonical_bytes
 from tallystick.evidence.leaf import leaf_bytes
 from tests.app.stores import told_store
-from tests.evidence.records import Json, admitted, by, ended, moment_us, of, started
+from tests.evidence.records import Json, admitted, by, ended, moment_us, of, started, step
 
 HOOK = "slurm-hook/n"
 ROW = "slurm-accounting/c1"
@@ -134,7 +134,36 @@ def test_what_was_seen_after_it_was_recorded_is_said(recorded: str, found: int) 
     """The log cannot take what has not happened."""
     leaf = leaf_bytes(canonical_bytes(started()), moment_us(recorded))
 
-    assert len(list(clocks_ahead([leaf]))) == found
+    assert len(list(clocks_of_producers([leaf]))) == found
+
+
+@pytest.mark.parametrize(
+    ("later", "found"),
+    [
+        ("00:01", []),
+        ("00:01:02", []),
+        ("00:00:55", ["the clock of 'w' jumped by 5 s while 'b' reported"]),
+        ("00:02", ["the clock of 'w' jumped by 60 s while 'b' reported"]),
+    ],
+)
+def test_a_clock_that_jumped_while_a_job_reported_is_said(later: str, found: list[str]) -> None:
+    """The monotonic clock of the same writer went on by a minute."""
+    minute_us = 60_000_000
+    reports = [
+        ticking(step("00:00", 1), monotonic_us=5),
+        ticking(step(later, 2), monotonic_us=5 + minute_us),
+        ticking(step("00:30", 1), boot="another", monotonic_us=7),
+    ]
+    leaves = [leaf_bytes(canonical_bytes(each), moment_us("23:59")) for each in reports]
+
+    assert [said for _, said in clocks_of_producers(leaves) if "jumped" in said] == found
+
+
+def ticking(record: Json, monotonic_us: int, boot: str = "b") -> Json:
+    """Give a report the clocks and the name of its writer."""
+    body = {**record["body"], "monotonic_us": monotonic_us}
+    producer = {"name": "w", "boot": boot, "seq": 0}
+    return {**record, "observed": record["at"], "producer": producer, "body": body}
 
 
 def test_the_doctor_says_it_of_a_store(tmp_path: Path) -> None:

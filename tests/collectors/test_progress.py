@@ -1,6 +1,7 @@
 """Event lines of a training job: evidence passes, bare events get their envelope."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from tallystick.collectors.progress import collect_progress
 from tallystick.core.canonical import canonical_bytes
 from tallystick.evidence.codec import read_line
 from tallystick.evidence.draft import draft_record
+from tests.emit.progress.jobs import new_run, told
 
 OBSERVED_US = 1_770_000_100_000_000
 STEP: dict[str, Any] = {
@@ -177,3 +179,22 @@ def test_the_order_of_lines_changes_no_record(order: list[int]) -> None:
     ids = {record["id"] for record in collected.records}
     assert ids == {record["id"] for record in collect("\n".join(lines)).records}
     assert len(ids) == 5
+
+
+def test_a_journal_is_read_as_it_lies_on_the_disk(tmp_path: Path) -> None:
+    """Its lines become the records that the shipper would have sent."""
+    run = new_run(tmp_path)
+    run.restored(None)
+    run.step(1)
+    run.close()
+    (journal,) = tmp_path.rglob("*.journal")
+    data = journal.read_bytes() + b"d 2\nnonsense\ns 5 5 7 1\ns 5 5"
+
+    collected = collect_progress([Source("journal", data)], OBSERVED_US)
+
+    assert collected.records[:4] == told(tmp_path)
+    assert collected.records[4]["producer"]["seq"] == 7
+    assert [(each.code, each.line) for each in collected.findings] == [
+        ("bad_line", 7),
+        ("bad_line", 9),
+    ]

@@ -214,12 +214,14 @@ def test_a_writer_that_is_killed_leaves_nothing_that_is_half(tmp_path: Path) -> 
     path = tmp_path / "spool"
     new_spool(path)
     for _ in range(20):
+        before = len(files(path))
         child = os.fork()
         if child == 0:
             spool = Spool(path, PRODUCER)
             while True:
                 spool.put(HOOK, {"text": "x" * 2000}, None)
-        signal.sigtimedwait([], 0.01)
+        while len(files(path)) == before:
+            signal.sigtimedwait([], 0.005)
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
 
@@ -228,7 +230,7 @@ def test_a_writer_that_is_killed_leaves_nothing_that_is_half(tmp_path: Path) -> 
         named_digest(file.name) == hashlib.sha256(file.read_bytes()).hexdigest()
         for file in files(path)
     )
-    assert len(set(numbers)) == len(numbers) > 20
+    assert len(set(numbers)) == len(numbers) >= 20
 
 
 def test_a_count_that_is_another_name_of_a_file_is_left_alone(tmp_path: Path) -> None:

@@ -112,19 +112,33 @@ def _clocks_apart(attempts: Iterable[AttemptRecords]) -> Iterator[Remark]:
             yield "clock", f"{said}: its clock and the scheduler's are apart"
 
 
-def clocks_ahead(leaves: Iterable[bytes]) -> Iterator[Remark]:
-    """Find producers that saw things after the log had recorded them: their clock is ahead.
+def clocks_of_producers(leaves: Iterable[bytes]) -> Iterator[Remark]:
+    """Find producers whose clock is ahead of the log's, or jumped while they reported.
+
+    A clock that is ahead saw things after the log had recorded them. One that jumped moved
+    against the monotonic clock of the same writer.
 
     Args:
         leaves: All leaves of the log.
     """
     ahead_us: dict[str, int] = {}
+    offsets: dict[tuple[str, str], tuple[int, int]] = {}
     for leaf in leaves:
         envelope: dict[str, Any] = msgspec.json.decode(leaf_record(leaf))
         name = envelope["producer"]["name"]
         if name != LOG_PRODUCER and envelope["observed"] > leaf_recorded(leaf):
             by_us = parse_instant(envelope["observed"]) - parse_instant(leaf_recorded(leaf))
             ahead_us[name] = max(ahead_us.get(name, 0), by_us)
+        monotonic_us = envelope["body"].get("monotonic_us")
+        if isinstance(monotonic_us, int):
+            offset_us = parse_instant(envelope["observed"]) - monotonic_us
+            writer = (name, envelope["producer"].get("boot", ""))
+            least_us, most_us = offsets.get(writer, (offset_us, offset_us))
+            offsets[writer] = (min(least_us, offset_us), max(most_us, offset_us))
     for name, by_us in sorted(ahead_us.items()):
         if by_us > CLOCK_US:
             yield "clock", f"the clock of {name!a} is ahead of the log's by {by_us // SECOND_US} s"
+    for (name, boot), (least_us, most_us) in sorted(offsets.items()):
+        if most_us - least_us > CLOCK_US:
+            said = f"the clock of {name!a} jumped by {(most_us - least_us) // SECOND_US} s"
+            yield "clock", f"{said} while {boot!a} reported"

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tallystick.app.contradictions import clocks_ahead, contradictions
+from tallystick.app.contradictions import clocks_of_producers, contradictions
 from tallystick.app.segment_check import file_sha256
 from tallystick.app.store import OpenStore
 from tallystick.app.stored_contracts import contract_of
@@ -186,7 +186,7 @@ def _remarks(log: Reading) -> Iterator[tuple[str, str]]:
     for gap in evidence.sequence_gaps:
         yield "sequence", f"{gap.missing} records of {gap.producer!a} never came"
     yield from contradictions(evidence)
-    yield from clocks_ahead(log.leaves(0, log.size))
+    yield from clocks_of_producers(log.leaves(0, log.size))
 
 
 def _strays(store: OpenStore) -> Iterator[tuple[str, str]]:

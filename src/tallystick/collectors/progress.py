@@ -1,18 +1,20 @@
-"""Progress and checkpoint events that a training job wrote, one JSON object a line.
+"""Progress and checkpoint events that a training job wrote: a journal, or one JSON object a line.
 
-A line is a record of evidence already and passes unchanged, or a bare event
+A journal is what ``tallystick.emit`` leaves in a spool, such as on the disk of a node that is
+gone. Else a line is a record of evidence already and passes unchanged, or a bare event
 ``{"kind": …, "at": …, "body": {…}}`` that gets its envelope here. Either has to be one that
 can be admitted, so that nothing is emitted that ``rate`` would refuse.
 """
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-from tallystick.collectors.collected import Collected, Source
+from tallystick.collectors.collected import Collected, Place, Source
 from tallystick.core.errors import BadInstantError
 from tallystick.core.finding import InputFinding
 from tallystick.core.instant import format_instant, parse_rfc3339
+from tallystick.emit.progress.lines import read_header, spell
 from tallystick.evidence.codec import RefusedLineError, read_line
 from tallystick.evidence.draft import SCHEMA, draft_record
 
@@ -40,15 +42,36 @@ def collect_progress(sources: Iterable[Source], observed_us: int) -> Collected:
     """Read event lines: one record each, equal ones once."""
     collected = Collected()
     for source in sources:
-        for place, line in source.lines():
-            try:
-                collected.add(_record(line, observed_us), place)
-            except RefusedLineError as error:
-                message = f"{error.code}: {error.message}"
+        for place, event in _events(source, observed_us):
+            if isinstance(event, RefusedLineError):
+                message = f"{event.code}: {event.message}"
                 collected.findings.append(place.finding("bad_line", message))
+            else:
+                collected.add(event, place)
     if not collected.records and not collected.findings:
         collected.findings.append(InputFinding("no_events", "no event line in any input"))
     return collected
+
+
+def _events(
+    source: Source, observed_us: int
+) -> Iterator[tuple[Place, dict[str, Any] | RefusedLineError]]:
+    """Read an input, by what its first line is: the record of each line, or why there is none."""
+    header = read_header(source.data.partition(b"\n")[0])
+    number = 0 if header is None else header.first
+    for place, line in source.lines():
+        if header is None:
+            try:
+                yield place, _record(line, observed_us)
+            except RefusedLineError as error:
+                yield place, error
+        elif place.line != 1:
+            spelled = spell(header, number, line)
+            number = spelled.next_number
+            if spelled.record is not None:
+                yield place, spelled.record
+            elif spelled.is_bad:
+                yield place, RefusedLineError("bad_record", "expected a line of a journal")
 
 
 def _record(line: bytes, observed_us: int) -> dict[str, Any]:

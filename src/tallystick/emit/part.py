@@ -13,6 +13,7 @@ import stat
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from tallystick.emit.journals import Journals
 from tallystick.emit.notes import Notes, clear_notes, read_notes
 from tallystick.emit.spool import LOCK_S, RECORD_BYTES_MAX, boot_id, named_digest
 from tallystick.emit.state import locked, read_state, write_state
@@ -41,12 +42,14 @@ class Part:
         """
         self.uid = uid
         self._folders: dict[str, int] = {}
+        self.journals = Journals()
         self._whole = os.open(spool / str(uid), _FOLDER)
         try:
             if os.fstat(self._whole).st_uid != uid:
                 raise PermissionError(errno.EPERM, "the folder belongs to somebody else")
             for name in ("new", "quarantine"):
                 self._folders[name] = os.open(name, _FOLDER, dir_fd=self._whole)
+            self.journals.open(self._whole, uid)
         except OSError:
             self.close()
             raise
@@ -64,6 +67,7 @@ class Part:
 
     def close(self) -> None:
         """Let go of the folders."""
+        self.journals.close()
         for handle in (*self._folders.values(), self._whole):
             with suppress(OSError):
                 os.close(handle)
@@ -133,12 +137,16 @@ class Part:
             os.rename(waiting, name, src_dir_fd=new, dst_dir_fd=aside)
             self._count_out(size)
         with suppress(OSError):  # A full disk: the log has the reason, too.
-            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-            handle = os.open(f"{name}.why", flags, 0o600, dir_fd=aside)
-            try:
-                os.write(handle, reason.encode() + b"\n")
-            finally:
-                os.close(handle)
+            _write_new(f"{name}.why", reason.encode() + b"\n", aside)
+
+    def quarantine_line(self, name: str, line: bytes, reason: str) -> None:
+        """Set the line of a journal aside with the reason, as far as there is room for it."""
+        aside = self._folders["quarantine"]
+        if len(_names(aside)) < QUARANTINE_FILES_MAX:
+            with suppress(OSError):
+                name = _free_name(name, aside)
+                _write_new(name, line + b"\n", aside)
+                _write_new(f"{name}.why", reason.encode() + b"\n", aside)
 
     def notes(self) -> Notes:
         """Read what was dropped."""
@@ -162,6 +170,15 @@ class Part:
                 state = read_state(handle, boot_id())
                 state.waiting_bytes = max(0, state.waiting_bytes - size)
                 write_state(handle, state)
+
+
+def _write_new(name: str, data: bytes, folder: int) -> None:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    handle = os.open(name, flags, 0o600, dir_fd=folder)
+    try:
+        os.write(handle, data)
+    finally:
+        os.close(handle)
 
 
 def _free_name(name: str, folder: int) -> str:

@@ -10,10 +10,11 @@ from __future__ import annotations
 import json
 import os
 import re
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Callable, NamedTuple
 
+from tallystick.emit.journals import BadJournalError, Entry, Place
 from tallystick.emit.part import BadFileError, Part
 from tallystick.emit.record import (
     INTEGER_MAX,
@@ -43,13 +44,17 @@ _TASK_KEY = re.compile(r"slurm:[^\s:]+:([0-9]+)@([^\s:]+):[0-9]+")
 
 
 class Item(NamedTuple):
-    """A line to send, and what it stands for: a file, a file that is bad, or notes of losses."""
+    """A line to send, and what it stands for: a file, a line of a journal, or notes of losses.
+
+    With ``trouble`` the line says what is wrong with the file or the journal.
+    """
 
     line: bytes
     part: Part
     name: str | None = None
     trouble: str | None = None
     notes: Notes | None = None
+    entry: Entry | None = None
 
 
 @dataclass
@@ -94,7 +99,8 @@ class Shipper:
         """
         shipped = Shipped()
         denied: list[str] = []
-        with ExitStack() as parts:
+        with ExitStack() as stack:
+            parts = self._parts(stack, shipped)
             for batch in _batches(self._items(parts, shipped), self.lines_max):
                 answers = send([item.line for item in batch])
                 for answer in answers:
@@ -102,6 +108,8 @@ class Shipper:
                 denied += [str(each.message) for each in answers if each.code == DENIED]
                 _settle(batch, answers)
                 on_batch(shipped)
+            for part in parts:
+                _remove_finished(part, shipped)
         if denied:
             from tallystick.emit.post import NotSentError  # noqa: PLC0415 (a store needs no HTTP)
 
@@ -109,28 +117,62 @@ class Shipper:
             raise NotSentError(message, is_final=True)
         return shipped
 
-    def _items(self, parts: ExitStack, shipped: Shipped) -> Iterator[Item]:
+    def _parts(self, stack: ExitStack, shipped: Shipped) -> list[Part]:
+        """Open the parts that can be read."""
+        parts = []
         for uid in sorted(_uids(self._spool)):
-            try:
-                part = parts.enter_context(Part(self._spool, uid))
-            except OSError as error:
-                reason = (error.strerror or str(error)).lower()
-                shipped.problems.append(f"{self._spool / str(uid)}: {reason}")
-                continue
+            with _named(shipped, self._spool / str(uid)):
+                parts.append(stack.enter_context(Part(self._spool, uid)))
+        return parts
+
+    def _items(self, parts: Iterable[Part], shipped: Shipped) -> Iterator[Item]:
+        for part in parts:
             yield from self._losses(part)
             for name in part.names():
                 with suppress(FileNotFoundError):
                     yield self._item(part, name)
+            for name in part.journals.names():
+                with _named(shipped, self._spool / str(part.uid)), suppress(FileNotFoundError):
+                    yield from self._entries(part, name)
 
     def _item(self, part: Part, name: str) -> Item:
         try:
             line = part.read(name)
             self._check_producer(part, line)
         except BadFileError as error:
-            trouble = str(error)
-            body = {"uid": part.uid, "file": ascii(name)[1:-1], "reason": trouble}
-            return Item(self._line("spool.quarantined", body), part, name, trouble)
+            return Item(self._trouble(part, name, str(error)), part, name, str(error))
         return Item(line, part, name)
+
+    def _entries(self, part: Part, name: str) -> Iterator[Item]:
+        """Read on in a journal; of its lines that are no records the first is told.
+
+        The numbers of the others are missing, which says the rest.
+        """
+        is_told = False
+        try:
+            for entry in part.journals.entries(name):
+                trouble = self._trouble_with(part, entry)
+                if trouble is None and entry.line is not None:
+                    yield Item(entry.line, part, entry=entry)
+                elif not is_told:
+                    is_told = True
+                    yield Item(self._trouble(part, name, str(trouble)), part, entry=entry)
+        except BadJournalError as error:
+            part.journals.set_aside(name)
+            yield Item(self._trouble(part, name, str(error)), part)
+
+    def _trouble_with(self, part: Part, entry: Entry) -> str | None:
+        if entry.line is None:
+            return "a line of it is no record"
+        try:
+            self._check_producer(part, entry.line)
+        except BadFileError as error:
+            return str(error)
+        return None
+
+    def _trouble(self, part: Part, name: str, reason: str) -> bytes:
+        body = {"uid": part.uid, "file": ascii(name)[1:-1], "reason": reason}
+        return self._line("spool.quarantined", body)
 
     def _check_producer(self, part: Part, line: bytes) -> None:
         """Refuse what a user says in a name that is not theirs, or of somebody else's job.
@@ -178,20 +220,47 @@ def _settle(batch: Sequence[Item], answers: Sequence[Answer]) -> None:
         OSError: the spool cannot be changed.
     """
     told: dict[Part, list[str]] = {}
+    ends: dict[tuple[Part, str], Place] = {}
     for item, answer in zip(batch, answers):
         is_told = answer.word in TOLD
-        if item.name is not None and item.trouble is not None:
+        why = f"{answer.word}: {answer.code}: {answer.message}"
+        if item.entry is not None:
+            name, end = item.entry.journal, item.entry.end
+            if answer.code == DENIED:
+                item.part.journals.hold(name)
+            elif not is_told:
+                item.part.quarantine_line(f"{name}.{end.number}", item.line, why)
+            if not item.part.journals.is_held(name):
+                ends[item.part, name] = end
+        elif item.name is not None and item.trouble is not None:
             item.part.quarantine(item.name, item.trouble)
         elif item.name is not None and is_told:
             told.setdefault(item.part, []).append(item.name)
         elif item.name is not None and answer.code != DENIED:
-            why = f"{answer.word}: {answer.code}: {answer.message}"
             item.part.quarantine(item.name, why)
         elif item.notes is not None and is_told:
             with suppress(OSError):  # Its user took them away: they are told again, or are gone.
                 item.part.clear_notes(item.notes)
     for part, names in told.items():
         part.remove(names)
+    for (part, name), end in ends.items():
+        part.journals.settle(name, end)
+
+
+def _remove_finished(part: Part, shipped: Shipped) -> None:
+    """Remove the journals of writers that are gone, as far as they are told."""
+    for name in part.journals.names():
+        with _named(shipped, name), suppress(BadJournalError):
+            part.journals.remove_finished(name)
+
+
+@contextmanager
+def _named(shipped: Shipped, place: Path | str) -> Iterator[None]:
+    """Go on without what cannot be read, and name it."""
+    try:
+        yield
+    except OSError as error:
+        shipped.problems.append(f"{place}: {(error.strerror or str(error)).lower()}")
 
 
 def gap_bodies(uid: int, notes: Notes) -> Iterator[dict[str, Any]]:

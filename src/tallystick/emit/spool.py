@@ -88,7 +88,7 @@ class Spool:
         self._boot = boot_id()
         try:
             for folder in (self.path, *(self.path / name for name in FOLDERS)):
-                _own_folder(folder)
+                own_folder(folder)
             _reserve(self.path / "notes")
         except OSError as error:
             raise SpoolUnusableError(str(self.path), _reason(error)) from error
@@ -219,7 +219,7 @@ def sync_folder(path: Path) -> None:
         os.close(handle)
 
 
-def _own_folder(path: Path) -> None:
+def own_folder(path: Path) -> None:
     """Make a folder that only the caller can use, or refuse one that somebody else made."""
     with suppress(FileExistsError):
         path.mkdir(mode=0o700)

@@ -178,8 +178,8 @@ class HookedCluster:
         path.write_text(
             "#!/bin/sh\n"
             f"hook={self.folder}/${{SLURMD_NODENAME:-ctld}}/{hook}\n"
-            f"[ -e {ctl}.kill ] && {{ $hook & /usr/bin/sleep 0.02; /usr/bin/pkill -KILL -f"
-            f" 'pyz {hook}'; exit 0; }}\n"
+            f"[ -e {ctl}.kill ] && {{ $hook & until /usr/bin/pkill -KILL -f 'pyz {hook}' ||"
+            " ! kill -0 $!; do /usr/bin/sleep 0.005; done; exit 0; }\n"
             "$hook\n"
             f"[ -e {ctl}.again ] && $hook\n"
             f"[ -e {ctl}.exit ] && exit 1\n"
