@@ -1,10 +1,11 @@
 """Run benchmarks and keep their figures.
 
 ``python bench/run.py NAME`` runs one of coverage, rate, start, log, bundle, node, pull, emit,
-checkpoint, goodput and growth; without a name all but ``growth``, which takes minutes and gigabytes. Each is
-a script of its own, so that one cannot warm the caches or raise the memory peak of another: it
-prints its figures for people and writes a flat JSON object to ``--out FILE``. The objects are
-merged into ``bench/results.json``; ``bench/RESULTS.md`` is the same as a table.
+checkpoint, goodput and growth; without a name all but ``growth``, which takes minutes and
+gigabytes. Each is a script of its own, so that one cannot warm the caches or raise the memory
+peak of another: it prints its figures for people and writes a flat JSON object to ``--out
+FILE``. The objects are merged into ``bench/results.json``; ``bench/RESULTS.md`` is the same as
+a table.
 """
 
 import argparse
@@ -65,7 +66,7 @@ ROWS = (
     Row("emit_step_vs_write", "p50 of it ÷ p50 of one write of as many bytes", "—"),
     Row(
         "verify_1024m_vs_sha256sum",
-        "verify of 1 GiB in 64 shards ÷ sha256sum, as many at once",
+        "verify of 1 GiB in 64 shards ÷ sha256sum by as many",
         "≤ 1",
     ),
     Row("verify_1024m_vs_256m", "time of that ÷ that of 256 MiB", "≤ 4.4"),

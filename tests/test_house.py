@@ -57,7 +57,8 @@ def missing_line(expected: list[str], printed: str) -> str | None:
 
 def test_the_commands_of_the_readme_do_what_it_shows(tmp_path: Path) -> None:
     """Each console example of the README runs, one after another, and prints what is shown."""
-    (tmp_path / "tests").symlink_to(ROOT / "tests")
+    for folder in ("tests", "examples"):
+        (tmp_path / folder).symlink_to(ROOT / folder)
     examples = list(console_examples((ROOT / "README.md").read_text(encoding="utf-8")))
     ours = [(command, output) for command, output in examples if not command.startswith("make ")]
 

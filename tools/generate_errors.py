@@ -18,6 +18,8 @@ from tallystick.core.errors import TallystickError
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "src" / "tallystick"
+FRAMEWORKS = "tallystick.emit.frameworks."
+"""Modules that need what is not installed here; their problems are no errors of a command."""
 TARGET = ROOT / "docs" / "errors.md"
 FINDING_MAKERS = frozenset({"Finding", "InputFinding", "RefusedLineError", "finding"})
 
@@ -25,7 +27,8 @@ FINDING_MAKERS = frozenset({"Finding", "InputFinding", "RefusedLineError", "find
 def error_classes() -> list[type[TallystickError]]:
     """Load the whole package and give its errors that have a code, by code."""
     for module in pkgutil.walk_packages(tallystick.__path__, "tallystick."):
-        importlib.import_module(module.name)
+        if not module.name.startswith(FRAMEWORKS):
+            importlib.import_module(module.name)
     return sorted(
         (each for each in _descendants(TallystickError) if hasattr(each, "code")),
         key=lambda each: each.code,

@@ -206,6 +206,8 @@ def test_a_step_after_the_end_is_a_fact() -> None:
         ([committed("00:20", 30), committed("02:05", 5)], 0),
         ([committed("00:20", 30), committed("02:06", 5)], 10),
         ([committed("00:20", 60)], 40),
+        ([committed("00:20", 30, "x"), committed("00:25", 25, "y")], 10),
+        ([committed("00:20", 30, "x"), committed("00:25", 35), committed("02:06", 5)], 15),
         (of("b", committed("02:05", 30)), 10),
     ],
 )

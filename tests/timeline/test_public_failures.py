@@ -4,17 +4,24 @@ They are about checkpoints, recovery and progress; the issue of each is named wi
 people spoke of batches or minutes, so do the tests.
 """
 
+from tallystick.core.instant import SECOND_US
 from tallystick.core.interval import total_us
+from tallystick.timeline.restarts import LimitBreach, restart_limit_breach
+from tallystick.timeline.restores import counter_drift, data_replays
 from tallystick.timeline.run import RunTimeline
+from tallystick.timeline.work_time import ClocksApart, work_time
 from tests.evidence.records import (
     Json,
     accepted,
+    admitted,
     alive,
     begun,
     committed,
     ended,
+    moment_us,
     notice,
     of,
+    record,
     rejected,
     restored,
     started,
@@ -53,6 +60,19 @@ def gpu_us(timeline: RunTimeline, label: str) -> int:
         * len(each.attempt.gpus)
         for each in timeline.attempts
     )
+
+
+def read_on(at: str, consumed: int, batch: int) -> Json:
+    """Say where the data went on, and how much of them the restored state had consumed."""
+    body = {"attempt": "a", "consumed": consumed, "batch": batch}
+    return record("data.positioned", at, body)
+
+
+def seen_again(*records: Json) -> dict[str, int]:
+    """Give the batches that each attempt sees a second time."""
+    replays, findings = data_replays(admitted(records).records, {})
+    assert not findings
+    return {each.attempt: each.seen_again for each in replays}
 
 
 def test_a_half_written_checkpoint_is_never_the_last_valid_one() -> None:
@@ -94,13 +114,17 @@ def test_a_save_on_notice_that_was_killed_did_not_save() -> None:
 def test_a_hung_barrier_is_waiting_of_every_gpu() -> None:
     """Automodel#3261: eight GPUs stood for the 1800 s of the watchdog, which is 4 GPU hours."""
     run = draw(
-        *(started(gpus=EIGHT), alive("00:00"), waits("00:00", "collective")),
-        ended("00:30", "user", signal=6),
+        *(started("00:00", gpus=EIGHT), restored("00:01", 0, None), step("00:20", 1000)),
+        *(committed("00:20", 1000, "c1000"), begun("00:20", 2000, "c2000")),
+        ended("00:21", "user", signal=9),
+        *of("b", started("01:00", gpus=EIGHT), alive("01:00"), waits("01:00", "collective")),
+        *of("b", ended("01:30", "user", signal=6)),
     )
 
-    assert run.achievement.steps_completed is None
+    assert run.achievement.steps_completed == 1000
     assert gpu_us(run, "waiting:collective") == 4 * HOUR_US
-    assert valid(run) is None
+    assert valid(run) == 1000
+    assert lane_text(run.attempts[1].progress) == "01:00 waiting:collective 01:30"
 
 
 def test_a_deleted_checkpoint_leaves_nothing_to_recover() -> None:
@@ -112,11 +136,14 @@ def test_a_deleted_checkpoint_leaves_nothing_to_recover() -> None:
             begun("00:20", 2000, "c2000", blocking=False),
             verified("00:20:10", ok=False, name="c1000"),
         ),
-        *(ended("00:20:30", "hardware"), *of("b", started("00:30"), restored("00:31", 0, None))),
+        *(ended("00:20:30", "user", exit_code=1),),
+        *of("b", started("00:30"), restored("00:31", 0, None)),
     )
 
     assert valid(run) is None
     assert lost(run) == (2000, 2000)
+    assert run.achievement.interruptions[0].avoidable_lost == 0
+    assert run.attempts[0].attempt.ended_by == "user"
 
 
 def test_a_completion_of_another_attempt_finishes_no_save() -> None:
@@ -146,48 +173,56 @@ def test_what_was_not_renamed_does_not_count() -> None:
 
 
 def test_a_counter_that_drifts_is_told_apart() -> None:
-    """Lightning#19403: each resume counted one step more than had been done."""
+    """Lightning#19403: nine updates were made, and each resume counted one more than there were."""
     run = draw(
-        *(
-            started(),
-            restored("00:01", 0, None),
-            *steps("00:10 00:11 00:12"),
-            ended("00:20", "user"),
-        ),
-        *of("b", started("00:30"), restored("00:31", 4), *steps("00:40 00:41 00:42", 5)),
-        *of("b", ended("00:50")),
+        *(started(), restored("00:01", 0, None), *steps("00:10 00:11 00:12")),
+        *(committed("00:12", 3, "x"), ended("00:20", "user")),
+        *of("b", started("00:30"), restored("00:31", 4, "x"), *steps("00:40 00:41 00:42", 5)),
+        *of("b", committed("00:42", 7, "y"), ended("00:50", "user")),
+        *of("c", started("01:00"), restored("01:01", 8, "y"), *steps("01:10 01:11 01:12", 9)),
+        *of("c", ended("01:20")),
     )
 
-    assert ("restored_ahead", "b") in codes(run.findings)
+    counted = run.achievement.steps_completed
+    assert (counted, counter_drift(run)) == (11, 2)
+    assert codes(run.findings) == [("restored_ahead", "b"), ("restored_ahead", "c")]
     assert run.achievement.replayed_at_most == 0
 
 
 def test_resuming_twice_loses_no_steps() -> None:
-    """KempnerForge#57: the data was read twice, the steps were not."""
-    run = draw(
+    """KempnerForge#57: the second resume skipped 10 batches and not 40, so 30 were seen twice."""
+    records = (
         *(started(), restored("00:01", 0, None), step("00:10", 30), committed("00:11", 30, "x")),
         *(ended("00:12", "user"), *of("b", started("00:20"), restored("00:21", 30, "x"))),
+        *of("b", read_on("00:21", 30, 30)),
         *of("b", step("00:30", 40), committed("00:31", 40, "y"), ended("00:32", "user")),
-        *of("c", started("00:40"), restored("00:41", 40, "y"), ended("00:50")),
+        *of("c", started("00:40"), restored("00:41", 40, "y"), read_on("00:41", 40, 10)),
+        *of("c", ended("00:50")),
     )
+
+    run = draw(*records)
 
     assert (lost(run, "a"), lost(run, "b")) == ((0, 0), (0, 0))
     assert run.achievement.replayed_at_most == 0
+    assert seen_again(*records) == {"b": 0, "c": 30}
 
 
 def test_a_run_that_is_no_good_was_not_accepted() -> None:
-    """entrenar#294: 671 steps were lost and run again, and the result was thrown away."""
-    run = draw(
+    """entrenar#294: the data began again at row 0, and the run was thrown away at 62k of 155k."""
+    records = (
         *(started(), restored("00:01", 0, None), step("00:30", 25_671), committed("00:20", 25_000)),
         ended("00:31", "hardware"),
-        *of("b", started("00:40"), restored("00:41", 25_000), step("00:50", 62_000)),
-        *of("b", ended("00:51", "completed", exit_code=0)),
+        *of("b", started("00:40"), restored("00:41", 25_000), read_on("00:41", 25_000, 0)),
+        *of("b", step("00:50", 62_000), ended("00:51", "completed", exit_code=0)),
         rejected("01:00"),
     )
 
+    run = draw(*records)
+
     assert lost(run) == (671, 671)
     assert run.achievement.replayed_at_least == 671
-    assert run.achievement.accepted is False
+    assert seen_again(*records) == {"b": 25_000}
+    assert (run.achievement.accepted, run.achievement.steps_completed) == (False, 62_000)
 
 
 def test_an_attempt_after_the_result_is_told() -> None:
@@ -202,16 +237,20 @@ def test_an_attempt_after_the_result_is_told() -> None:
     assert codes(run.findings) == [("attempt_after_accept", "b")]
     assert (run.achievement.accepted, run.achievement.steps_completed) == (True, 999)
     assert gpu_us(run, "unknown") == 192 * HOUR_US
+    assert run.attempts[1].attempt.ended_by == "scheduler"
 
 
 def test_a_worker_cannot_be_busy_longer_than_its_attempt() -> None:
-    """skypilot#1089: by another clock the worker was busy for 660 of 600 seconds."""
+    """skypilot#1089: by another clock the worker was busy for 660 of 600 seconds, so no share."""
     run = draw(
         *(started("00:10"), restored("00:09:30", 0, None), step("00:15", 5), step("00:20:30", 10)),
         ended("00:20"),
     )
 
     assert ("event_outside_attempt", "a") in codes(run.findings)
+    assert work_time(run) == ClocksApart(
+        "a", moment_us("00:10"), moment_us("00:20"), 60 * SECOND_US
+    )
     (attempt,) = run.attempts
     assert total_us(span[:2] for span in attempt.progress) == 600_000_000
 
@@ -243,7 +282,7 @@ def test_a_notice_that_nobody_heeded_saved_nothing() -> None:
 
 
 def test_restarts_without_end_are_a_loop() -> None:
-    """Megatron-Bridge#5755: the limit was not passed on, and the sixth attempt failed too."""
+    """Megatron-Bridge#5755: the limit of two restarts was not passed on, and there were five."""
     attempts = [
         of(key, started(f"0{n}:00"), alive(f"0{n}:01"), ended(f"0{n}:10", "user"))
         for n, key in enumerate("abcdef")
@@ -253,6 +292,8 @@ def test_restarts_without_end_are_a_loop() -> None:
 
     assert len(run.attempts) == 6
     assert codes(run.findings) == [("restart_loop", "f")]
+    breach = restart_limit_breach([each.attempt for each in run.attempts], 2)
+    assert breach == LimitBreach(number=3, interrupted="c", attempt="d")
 
 
 def test_a_negative_time_is_kept_and_told() -> None:
@@ -263,3 +304,6 @@ def test_a_negative_time_is_kept_and_told() -> None:
     assert codes(run.findings) == [("reversed_interval", "a")]
     assert (attempt.attempt.end_us or 0) - attempt.attempt.start_us == -5_000_000
     assert attempt.attempt.held is None
+    assert work_time(run) == ClocksApart(
+        "a", moment_us("00:10"), moment_us("00:09:55"), 5 * SECOND_US
+    )

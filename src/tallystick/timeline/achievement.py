@@ -5,13 +5,22 @@ Each number is exact, or bounded, or None for unknown: what nobody stated is nev
 
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
+from operator import add
+from typing import NamedTuple
 
 from tallystick.core.finding import Finding
 from tallystick.timeline.attempt import Attempt
-from tallystick.timeline.checkpoints import Commit, commits_of_run, last_valid
+from tallystick.timeline.checkpoints import Commit, commits_of_run, last_valid, valid_steps
 from tallystick.timeline.grouping import RunRecords
-from tallystick.timeline.lives import Life, Restore
+from tallystick.timeline.lives import Life, Reports, Restore
 from tallystick.timeline.progress import has_progress
+
+_WORK_KINDS = (
+    "checkpoint.restored",
+    "progress.step",
+    "checkpoint.begun",
+    "checkpoint.committed",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +33,14 @@ class Interruption:
     lost_at_least: int
     lost_at_most: int | None
     avoidable_lost: int | None
+
+
+class RestoreAhead(NamedTuple):
+    """An attempt restored a step that lies so many ahead of all that was known to be reached."""
+
+    attempt: str
+    step: int
+    ahead: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,17 +71,12 @@ def achievement(
         lives_of: The same by attempt.
     """
     commits = commits_of_run(attempts)
-    interruptions = tuple(
-        _interruption(index, attempts, lives_of, commits)
-        for index, attempt in enumerate(attempts)
-        if attempt.is_interrupted
-    )
     accepted, first_accepted_us = _verdict(run)
     replayed_at_least, replayed_at_most = _replayed(attempts, lives)
     return Achievement(
         steps_completed=_steps_completed(lives),
         last_valid_checkpoint=last_valid(commits),
-        interruptions=interruptions,
+        interruptions=_interruptions(attempts, lives_of, commits),
         replayed_at_least=replayed_at_least,
         replayed_at_most=replayed_at_most,
         accepted=accepted,
@@ -76,55 +88,70 @@ def achievement(
     )
 
 
-def _interruption(
-    index: int,
-    attempts: Sequence[Attempt],
-    lives: Mapping[str, Sequence[Life]],
-    commits: Sequence[Commit],
-) -> Interruption:
-    """Bound what the attempt lost (rule 39) and what of it was avoidable (rule 40)."""
-    attempt = attempts[index]
-    reports = [report for life in lives[attempt.key] for report in life.reports]
-    restore = _next_restore(attempts[index + 1 :], lives)
-    at_least, at_most = _lost(attempt, lives[attempt.key], index, restore)
-    return Interruption(
-        attempt=attempt.key,
-        last_step=reports[-1].step if reports else None,
-        restored_step=None if restore is None else restore.step,
-        lost_at_least=at_least,
-        lost_at_most=at_most,
-        avoidable_lost=None if restore is None else _avoidable(restore, commits),
-    )
+def _interruptions(
+    attempts: Sequence[Attempt], lives: Mapping[str, Sequence[Life]], commits: Sequence[Commit]
+) -> tuple[Interruption, ...]:
+    """Bound what each interrupted attempt lost, and what of it was avoidable."""
+    restores = _next_restores(attempts, lives)
+    known_us = {restore.at_us for restore in restores if restore is not None}
+    valid = valid_steps(commits, known_us)
+    found = []
+    for index, (attempt, restore) in enumerate(zip(attempts, restores, strict=True)):
+        if not attempt.is_interrupted:
+            continue
+        own = lives[attempt.key]
+        last = _last_reports(own)
+        at_least, at_most = _lost(attempt, own, index, restore)
+        interruption = Interruption(
+            attempt=attempt.key,
+            last_step=None if last is None else last.steps[-1],
+            restored_step=None if restore is None else restore.step,
+            lost_at_least=at_least,
+            lost_at_most=at_most,
+            avoidable_lost=None if restore is None else _avoidable(restore, valid),
+        )
+        found.append(interruption)
+    return tuple(found)
+
+
+def _next_restores(
+    attempts: Sequence[Attempt], lives: Mapping[str, Sequence[Life]]
+) -> list[Restore | None]:
+    """Find for each what the next attempt that shows work restored; None if it did not say."""
+    found: list[Restore | None] = []
+    following: Restore | None = None
+    for attempt in reversed(attempts):
+        found.append(following)
+        if not attempt.records.by_kind.keys().isdisjoint(_WORK_KINDS):
+            following = lives[attempt.key][0].restored
+    return found[::-1]
+
+
+def _last_reports(lives: Sequence[Life]) -> Reports | None:
+    """Give the reports of the last life that has any."""
+    return next((life.reports for life in reversed(lives) if life.reports.steps), None)
 
 
 def _lost(
     attempt: Attempt, lives: Sequence[Life], index: int, restore: Restore | None
 ) -> tuple[int, int | None]:
+    """Bound the steps that the attempt lost (rule 39)."""
     is_clean = attempt.end is not None and attempt.end.is_clean
-    reports = [report for life in lives for report in life.reports]
+    last = _last_reports(lives)
     reached = lives[-1].stands_at
     if reached is None and index == 0 and has_progress(attempt):
         reached = 0
     at_least = 0 if restore is None or reached is None else max(0, reached - restore.step)
-    if reached is None or (not reports and not is_clean):
+    if reached is None or (last is None and not is_clean):
         return at_least, None
-    beyond = 0 if is_clean else reports[-1].every - 1
+    beyond = 0 if is_clean or last is None else last.every[-1] - 1
     kept = 0 if restore is None else restore.step
     return at_least, max(at_least, reached + beyond - kept)
 
 
-def _next_restore(later: Sequence[Attempt], lives: Mapping[str, Sequence[Life]]) -> Restore | None:
-    """Find what the first later attempt that shows work restored; None if it did not say."""
-    kinds = ("checkpoint.restored", "progress.step", "checkpoint.begun", "checkpoint.committed")
-    for attempt in later:
-        if any(attempt.records.by_kind.get(kind) for kind in kinds):
-            return lives[attempt.key][0].restored
-    return None
-
-
-def _avoidable(restore: Restore, commits: Sequence[Commit]) -> int:
-    best = last_valid(commits, known_us=restore.at_us)
-    return 0 if best is None else max(0, best.step - restore.step)
+def _avoidable(restore: Restore, valid: Mapping[int, int]) -> int:
+    """Tell how far beyond the restored step a valid checkpoint then was (rule 40)."""
+    return max(0, valid.get(restore.at_us, restore.step) - restore.step)
 
 
 def _replayed(attempts: Sequence[Attempt], lives: Sequence[Life]) -> tuple[int, int | None]:
@@ -151,19 +178,29 @@ def _steps_completed(lives: Sequence[Life]) -> int | None:
 def _restored_ahead(lives: Sequence[Life], commits: Sequence[Commit]) -> list[Finding]:
     """Find attempts that restored more than anybody is known to have reached (rule 42)."""
     findings: dict[str, Finding] = {}
+    for attempt, step, _ in restores_ahead(lives, commits):
+        message = f"it restored step {step}, beyond all that was reported"
+        findings[attempt] = Finding("restored_ahead", message, attempt)
+    return list(findings.values())
+
+
+def restores_ahead(lives: Sequence[Life], commits: Sequence[Commit]) -> list[RestoreAhead]:
+    """Find restores of more than every earlier report and valid commit (rule 42)."""
+    found: list[RestoreAhead] = []
     reached: int | None = None
     earlier: dict[str, None] = {}
     for life in lives:
         if life.restored is not None and reached is not None and life.restored.step > reached:
             saved = _saved_before(life, life.restored, earlier, commits)
-            if life.restored.step > max(saved, default=reached):
-                message = f"it restored step {life.restored.step}, beyond all that was reported"
-                findings[life.attempt] = Finding("restored_ahead", message, life.attempt)
-        for report in life.reports:
-            beyond = report.step + report.every - 1
-            reached = beyond if reached is None else max(reached, beyond)
+            known = max((reached, *saved))
+            if life.restored.step > known:
+                step = life.restored.step
+                found.append(RestoreAhead(life.attempt, step, step - known))
+        beyond = max(map(add, life.reports.steps, life.reports.every), default=None)
+        if beyond is not None:
+            reached = beyond - 1 if reached is None else max(reached, beyond - 1)
         earlier[life.attempt] = None
-    return list(findings.values())
+    return found
 
 
 def _saved_before(

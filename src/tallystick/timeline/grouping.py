@@ -7,44 +7,44 @@ names, else that its start names, else to a run of its own name.
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cache
-from typing import Any
+from functools import partial
+from itertools import chain
+from operator import attrgetter
+from typing import Any, NamedTuple
 
 from tallystick.core.finding import InputFinding
 from tallystick.core.vocabulary import PROGRESS_KINDS
 from tallystick.evidence.bodies import AllocationStarted, AttemptLinked, AttemptSame
 from tallystick.evidence.record import Record
 
-_PROGRESS_KINDS = frozenset(PROGRESS_KINDS)
 _RUN_OF_ATTEMPT_KINDS = {"attempt.linked", "allocation.started"}
 _DEVICE_KINDS = ("telemetry.", "device.")
+
+_ByKind = dict[str, list[Record]]
 
 
 @dataclass(slots=True)
 class AttemptRecords:
-    """The records that name one attempt, in canonical order: all, of progress, by kind."""
+    """The records that name one attempt by kind, those of each kind in canonical order."""
 
     key: str
-    all: list[Record] = field(default_factory=list)
-    progress: list[Record] = field(default_factory=list)
-    by_kind: dict[str, list[Record]] = field(default_factory=dict)
-
-    def add(self, record: Record) -> None:
-        """Add the next record in canonical order."""
-        kind = record.kind
-        self.all.append(record)
-        if kind in _PROGRESS_KINDS:
-            self.progress.append(record)
-        if kind in self.by_kind:
-            self.by_kind[kind].append(record)
-        else:
-            self.by_kind[kind] = [record]
+    by_kind: _ByKind = field(default_factory=dict)
 
     def of(self, *kinds: str) -> list[Record]:
-        """Give the records of some kinds, in canonical order."""
+        """Give the records of some kinds, one kind after another."""
         if len(kinds) == 1:
             return self.by_kind.get(kinds[0], [])
-        return [record for record in self.all if record.kind in kinds]
+        return [record for kind in kinds for record in self.by_kind.get(kind, ())]
+
+    @property
+    def all(self) -> list[Record]:
+        """All of them, one kind after another."""
+        return list(chain.from_iterable(self.by_kind.values()))
+
+    @property
+    def progress(self) -> list[Record]:
+        """The records that show the application at work, in order of time."""
+        return sorted(self.of(*PROGRESS_KINDS), key=attrgetter("at_us"))
 
     @property
     def started(self) -> list[Record]:
@@ -78,26 +78,24 @@ class Grouping:
 
 def group_records(records: Iterable[Record]) -> Grouping:
     """Sort admitted records, given in canonical order, by run and attempt."""
-    records = list(records)
-    aliases, findings = _aliases(records)
-    attempts: dict[str, AttemptRecords] = {}
+    known: dict[str, _Role] = {}
+    said: dict[str, _ByKind] = defaultdict(partial(defaultdict, list))
     named_runs: dict[str, list[Record]] = defaultdict(list)
     devices = []
     for record in records:
+        kind = record.kind
         body: Any = record.body
-        names_attempt, names_run = _names(body.__class__)
+        if kind not in known:
+            known[kind] = _role(kind, body.__class__)
+        names_attempt, names_run, is_of_device = known[kind]
         if names_attempt:
-            key = aliases.get(body.attempt, body.attempt)
-            if key not in attempts:
-                attempts[key] = AttemptRecords(key)
-            if record.kind != "attempt.same":
-                attempts[key].add(record)
-        elif record.kind.startswith(_DEVICE_KINDS):
+            said[body.attempt][kind].append(record)
+        elif is_of_device:
             devices.append(record)
-        if names_run and record.kind not in _RUN_OF_ATTEMPT_KINDS:
+        if names_run:
             named_runs[body.run].append(record)
-    for key in aliases.values():
-        attempts.setdefault(key, AttemptRecords(key))
+    aliases, findings = _aliases(chain.from_iterable(_taken(said, "attempt.same")))
+    attempts = _attempts(said, aliases)
     runs, unknown_attempts = _runs(attempts, named_runs)
     unknown_runs = sorted(named_runs.keys() - runs.keys())
     findings += [
@@ -112,11 +110,37 @@ def group_records(records: Iterable[Record]) -> Grouping:
     return Grouping(ordered, tuple(devices), tuple(findings), aliases)
 
 
-@cache
-def _names(body: type) -> tuple[bool, bool]:
-    """Tell whether records of a kind name an attempt, and a run."""
+class _Role(NamedTuple):
+    """What the records of a kind name: an attempt, a run of their own, neither but a device."""
+
+    names_attempt: bool
+    names_run: bool
+    is_of_device: bool
+
+
+def _role(kind: str, body: type) -> _Role:
     fields = getattr(body, "__struct_fields__", ())
-    return "attempt" in fields, "run" in fields
+    names_run = "run" in fields and kind not in _RUN_OF_ATTEMPT_KINDS
+    return _Role("attempt" in fields, names_run, kind.startswith(_DEVICE_KINDS))
+
+
+def _taken(said: Mapping[str, _ByKind], kind: str) -> list[list[Record]]:
+    """Take the records of one kind away from those that name attempts."""
+    return [by_kind.pop(kind, []) for by_kind in said.values()]
+
+
+def _attempts(said: Mapping[str, _ByKind], aliases: Mapping[str, str]) -> dict[str, AttemptRecords]:
+    """Put together what names one attempt, under whichever of its keys."""
+    attempts = {
+        key: AttemptRecords(key, dict(by_kind))
+        for key, by_kind in said.items()
+        if key not in aliases
+    }
+    for key, target in aliases.items():
+        into = attempts.setdefault(target, AttemptRecords(target)).by_kind
+        for kind, records in said[key].items():
+            into[kind] = sorted((*into.get(kind, ()), *records), key=attrgetter("order"))
+    return attempts
 
 
 def _runs(

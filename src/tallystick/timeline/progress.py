@@ -7,25 +7,34 @@ by what this attempt believed.
 
 import itertools
 from bisect import bisect_left, bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from operator import attrgetter
+from typing import NamedTuple
 
+from tallystick.core.canonical import INTEGER_MAX
 from tallystick.core.interval import IntervalSet
+from tallystick.core.vocabulary import PROGRESS_KINDS
 from tallystick.evidence.bodies import ProgressWaiting
 from tallystick.evidence.record import Record
 from tallystick.timeline.attempt import Attempt
 from tallystick.timeline.lives import Life
-from tallystick.timeline.saves import committed_cuts, first_after, saving_states
+from tallystick.timeline.saves import committed_cuts, first_after, is_blocking, saving_states
 from tallystick.timeline.spans import Lane, Span, join_equal, overlay
 
-_ALWAYS_CUTTING = (
-    "progress.step",
-    "progress.waiting",
-    "progress.resumed",
-    "checkpoint.restored",
-)
+_CUTTING = ("progress.waiting", "progress.resumed", "checkpoint.restored")
+"""Kinds that always cut, beside the steps."""
+
+_BEYOND_ALL_STEPS = INTEGER_MAX + 1
 
 _Events = Mapping[str, Sequence[Record]]
 """Records inside an attempt by kind, each sequence in canonical order and not empty."""
+
+
+class _Work(NamedTuple):
+    """The moments of reports, in order, and the class of the work that each completes."""
+
+    times_us: Sequence[int]
+    labels: Sequence[str]
 
 
 def progress_lane(attempt: Attempt, lives: Sequence[Life], suspended: IntervalSet) -> Lane:
@@ -43,27 +52,43 @@ def progress_lane(attempt: Attempt, lives: Sequence[Life], suspended: IntervalSe
     if not events:
         return (Span(*held, "unknown"),)
     begun_us = _starting_until(events)
+    work = _work_inside(lives, attempt)
     begun, committed = events.get("checkpoint.begun", ()), events.get("checkpoint.committed", ())
-    moments = {each.at_us or 0 for kind in _ALWAYS_CUTTING for each in events.get(kind, ())}
-    cuts = sorted({begun_us, *moments, *committed_cuts(begun, committed)})
-    states = [
-        *saving_states(begun, committed, cuts, held.end_us),
-        *_waits(events, cuts, held.end_us),
-    ]
-    edges = {*cuts, *(edge for state in states for edge in state[:2])}
-    bounds = sorted({*held, *(at_us for at_us in edges if at_us >= begun_us)})
-    labels = _labels(bounds, begun_us, states, _work_by_end(lives))
-    lane = join_equal(zip(bounds, bounds[1:], labels, strict=False))
+    if not any(map(is_blocking, (*begun, *committed))):
+        begun = committed = ()  # The many saves of a background writer cut nothing.
+    moments = [each.at_us or 0 for kind in _CUTTING for each in events.get(kind, ())]
+    cuts = _in_order([begun_us, *moments, *committed_cuts(begun, committed)])
+
+    def next_cut(at_us: int) -> int:
+        return min(first_after(at_us, times, held.end_us) for times in (cuts, work.times_us))
+
+    states = [*saving_states(begun, committed, next_cut), *_waits(events, next_cut)]
+    edges = [edge for state in states for edge in state[:2]]
+    later = [at_us for at_us in (*cuts, *edges, held.end_us) if at_us >= begun_us]
+    bounds = _in_order([held.start_us, *later])
+    named = zip(bounds, bounds[1:], _states(bounds, begun_us, states), strict=False)
+    pieces = (
+        _worked(start_us, end_us, work) if state is None else ((start_us, end_us, state),)
+        for start_us, end_us, state in named
+    )
+    lane = join_equal(itertools.chain.from_iterable(pieces))
     return overlay(lane, suspended, "waiting:suspended") if suspended else lane
+
+
+def _in_order(times_us: Iterable[int]) -> list[int]:
+    return sorted(set(times_us))
 
 
 def _events_inside(attempt: Attempt) -> _Events:
     """Give the events inside the attempt, both ends included (rule 16)."""
-    start_us, until_us = attempt.start_us, attempt.until_us
     events: dict[str, list[Record]] = {}
-    for record in attempt.records.progress:
-        if start_us <= (record.at_us or 0) <= until_us:
-            events.setdefault(record.kind, []).append(record)
+    at_us = attrgetter("at_us")
+    for kind in PROGRESS_KINDS:
+        records = attempt.records.of(kind)
+        first = bisect_left(records, attempt.start_us, key=at_us)
+        inside = records[first : bisect_right(records, attempt.until_us, key=at_us)]
+        if inside:
+            events[kind] = inside
     return events
 
 
@@ -76,22 +101,30 @@ def _starting_until(events: _Events) -> int:
     return first_us.get("progress.started", min(first_us.values()))
 
 
-def _labels(
-    bounds: Sequence[int], begun_us: int, states: Sequence[Span], work: Mapping[int, str]
-) -> list[str]:
-    """Class each piece by its state, the last that covers it, else by the step at its end."""
-    labels = [
-        "starting" if start_us < begun_us else work.get(end_us, "unknown")
-        for start_us, end_us in itertools.pairwise(bounds)
-    ]
+def _states(bounds: Sequence[int], begun_us: int, states: Sequence[Span]) -> list[str | None]:
+    """Name the state of each stretch between bounds, the last that covers it; None is work."""
+    named: list[str | None] = [None] * (len(bounds) - 1)
+    if bounds[0] < begun_us:
+        named[0] = "starting"
     for state in states:
         first = bisect_left(bounds, max(state.start_us, begun_us))
         for index in range(first, bisect_right(bounds, state.end_us) - 1):
-            labels[index] = state.label
-    return labels
+            named[index] = state.label
+    return named
 
 
-def _waits(events: _Events, cuts: Sequence[int], end_us: int) -> list[Span]:
+def _worked(start_us: int, end_us: int, work: _Work) -> Iterator[tuple[int, int, str]]:
+    """Cut a stretch at its reports, each of which says what the piece before it was."""
+    place, end = bisect_right(work.times_us, start_us), bisect_right(work.times_us, end_us)
+    for label, alike in itertools.groupby(work.labels[place:end]):
+        place += len(tuple(alike))
+        until_us = work.times_us[place - 1]
+        yield start_us, until_us, label
+        start_us = until_us
+    yield start_us, end_us, "unknown"
+
+
+def _waits(events: _Events, next_cut: Callable[[int], int]) -> list[Span]:
     """Give the waits: to the first resume, if no other wait comes between (rule 36)."""
     waiting = events.get("progress.waiting", ())
     if not waiting:
@@ -105,39 +138,44 @@ def _waits(events: _Events, cuts: Sequence[int], end_us: int) -> list[Span]:
         if following is not None and following.kind == "progress.resumed":
             until_us = following.at_us or 0
         else:
-            until_us = first_after(at_us, cuts, end_us)
+            until_us = next_cut(at_us)
         states.append(Span(at_us, until_us, f"waiting:{mark.body.reason}"))
     return states
 
 
-def _work_by_end(lives: Sequence[Life]) -> dict[int, str]:
-    """Class the work that each report completes, by the time of the report."""
-    work: dict[int, str] = {}
-    for life in lives:
-        previous = life.base_step
-        for report in life.reports:
-            work[report.at_us] = _work(life, report.step, previous)
-            previous = report.step
-    return work
+def _work_inside(lives: Sequence[Life], attempt: Attempt) -> _Work:
+    """Class the work that each report inside the attempt completes."""
+    times_us = list(itertools.chain.from_iterable(life.reports.times_us for life in lives))
+    labels = list(itertools.chain.from_iterable(map(_work, lives)))
+    first, end = bisect_left(times_us, attempt.start_us), bisect_right(times_us, attempt.until_us)
+    return _Work(times_us[first:end], labels[first:end])
 
 
-def _work(life: Life, step: int, previous: int | None) -> str:
-    """Class the work from ``previous`` to ``step`` by what later lives kept (section 4)."""
-    if previous is None:
-        return "unknown"
+def _work(life: Life) -> list[str]:
+    """Class the work up to each report by what later lives kept (section 4)."""
+    steps = life.reports.steps
+    again, going = "replaying", "advancing"
+    if life.is_followed_blindly:
+        again = going = "mixed"
     lowest, highest = life.lowest_later_restore, life.highest_before
-    if lowest is not None and previous >= lowest:
-        return "discarded"
-    is_kept = lowest is None or step <= lowest
-    if step <= highest and is_kept:
-        label = "replaying"
-    elif previous >= highest and is_kept:
-        label = "advancing"
-    else:
-        label = "mixed"
-    return "mixed" if life.is_followed_blindly else label
+    if lowest is None:
+        lowest = _BEYOND_ALL_STEPS
+    base = () if life.base_step is None else (life.base_step,)
+    labels = [
+        "discarded"
+        if previous >= lowest
+        else "mixed"
+        if step > lowest
+        else again
+        if step <= highest
+        else going
+        if previous >= highest
+        else "mixed"
+        for previous, step in itertools.pairwise((*base, *steps))
+    ]
+    return labels if base or not steps else ["unknown", *labels]
 
 
 def has_progress(attempt: Attempt) -> bool:
     """Tell whether any progress event names the attempt, whatever its time."""
-    return bool(attempt.records.progress)
+    return not attempt.records.by_kind.keys().isdisjoint(PROGRESS_KINDS)

@@ -24,12 +24,12 @@ from tallystick.timeline.segment_findings import segment_findings
 from tallystick.timeline.spans import Lane
 from tallystick.timeline.telemetry import Telemetry
 
-_PLACED_KINDS = {
+_PLACED_KINDS = (
     "allocation.suspended",
     "allocation.resumed",
     "allocation.notice",
-    *PROGRESS_KINDS,
-} - {"checkpoint.committed"}
+    *(kind for kind in PROGRESS_KINDS if kind != "checkpoint.committed"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +49,7 @@ class RunTimeline:
 
     records: RunRecords
     attempts: tuple[AttemptTimeline, ...]
+    lives: tuple[Life, ...]
     achievement: Achievement
     findings: tuple[Finding, ...]
     aliases: Mapping[str, str]
@@ -99,7 +100,7 @@ def run_timeline(
         *(finding for timeline in timelines for finding in _attempt_findings(timeline, lanes)),
         *_overlaps(attempts),
     ]
-    return RunTimeline(run, timelines, achieved, tuple(findings), aliases)
+    return RunTimeline(run, timelines, lives, achieved, tuple(findings), aliases)
 
 
 def _replacement_wait_us(index: int, attempts: Sequence[Attempt]) -> int | None:
@@ -136,11 +137,16 @@ def _attempt_findings(timeline: AttemptTimeline, lanes: dict[str, AllocationLane
         )
     if any(map(_is_reversed, attempt.records.of("telemetry.job_stats"))):
         findings.append(Finding("reversed_interval", "a summary ends before it starts", key))
-    placed = [each.at_us or 0 for each in attempt.records.all if each.kind in _PLACED_KINDS]
-    if placed and not attempt.start_us <= min(placed) <= max(placed) <= attempt.until_us:
+    placed = [each for kind in _PLACED_KINDS for each in _ends(attempt.records.of(kind))]
+    if not all(attempt.start_us <= (each.at_us or 0) <= attempt.until_us for each in placed):
         message = "an event that names it lies outside its start and end"
         findings.append(Finding("event_outside_attempt", message, key))
     return findings
+
+
+def _ends(records: Sequence[Record]) -> Sequence[Record]:
+    """Give the first and the last of some records in order of time."""
+    return [*records[:1], *records[-1:]]
 
 
 def _is_reversed(record: Record) -> bool:

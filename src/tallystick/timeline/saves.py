@@ -6,7 +6,7 @@ steps beside them as they are.
 
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from tallystick.evidence.bodies import CheckpointBegun, CheckpointCommitted
 from tallystick.evidence.record import Record
@@ -14,6 +14,12 @@ from tallystick.timeline.spans import Span
 
 _Place = tuple[str, int]
 """A checkpoint's name and step."""
+
+
+def is_blocking(record: Record) -> bool:
+    """Tell whether a begun or committed event says of itself that its save blocks."""
+    body = record.body
+    return isinstance(body, CheckpointBegun | CheckpointCommitted) and body.blocking
 
 
 def committed_cuts(begun: Sequence[Record], committed: Sequence[Record]) -> Iterator[int]:
@@ -24,26 +30,25 @@ def committed_cuts(begun: Sequence[Record], committed: Sequence[Record]) -> Iter
     """
     starts: dict[_Place, list[tuple[int, bool]]] = defaultdict(list)
     for record in begun:
-        body, at_us = record.body, record.at_us or 0
+        body = record.body
         if isinstance(body, CheckpointBegun):
-            starts[body.checkpoint, body.step].append((at_us, body.blocking))
-            if body.blocking:
-                yield at_us
+            starts[body.checkpoint, body.step].append((record.at_us or 0, body.blocking))
+    yield from (at_us for saves in starts.values() for at_us, blocks in saves if blocks)
     for record in committed:
         body, at_us = record.body, record.at_us or 0
         if isinstance(body, CheckpointCommitted):
-            known = starts.get((body.checkpoint, body.step), ())
-            blocking = [blocks for begun_us, blocks in known if begun_us <= at_us]
-            if blocking[-1] if blocking else body.blocking:
+            saves = starts.get((body.checkpoint, body.step), ())
+            place = bisect_right(saves, (at_us, True))
+            if saves[place - 1][1] if place else body.blocking:
                 yield at_us
 
 
 def saving_states(
-    begun: Sequence[Record], committed: Sequence[Record], cuts: Sequence[int], end_us: int
+    begun: Sequence[Record], committed: Sequence[Record], next_cut: Callable[[int], int]
 ) -> Iterator[Span]:
     """Give the blocking saves: each to the first commit of its checkpoint and step.
 
-    Without one it lasts to the next cut, or the end.
+    Without one it lasts to the next cut, or the end, which ``next_cut`` gives.
     """
     commits: dict[_Place, list[int]] = defaultdict(list)
     for record in committed:
@@ -54,7 +59,7 @@ def saving_states(
         if isinstance(body, CheckpointBegun) and body.blocking:
             times = commits[body.checkpoint, body.step]
             index = bisect_left(times, at_us)
-            until_us = times[index] if index < len(times) else first_after(at_us, cuts, end_us)
+            until_us = times[index] if index < len(times) else next_cut(at_us)
             yield Span(at_us, until_us, "saving")
 
 
