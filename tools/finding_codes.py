@@ -106,9 +106,23 @@ COLLECTORS = {
     "value_conflict": "One metric has two values at one moment; both are kept.",
 }
 
+REHEARSALS = {
+    "rehearsal_attempt_hung": "An attempt took longer than the plan allows, or never started.",
+    "rehearsal_attempts_exhausted": "A run had no result after as many attempts as are allowed.",
+    "rehearsal_fault_missed": "A fault did not come: the job was never where it was to come.",
+    "rehearsal_no_progress": "A run was given up, since attempts in a row saved nothing new.",
+    "rehearsal_not_noticed": "After a fault the rest of the job ran on, and had to be ended.",
+    "rehearsal_result_differs": "The results of both runs are not equal within the tolerance.",
+}
+
 SECTIONS = (
     ("Findings about lines of evidence", "Outer `findings` of `rate`; rules 3, 4, 9.", LINES),
     ("Findings on a receipt", "`findings` of the predicate; rules 10 to 64.", RECEIPTS),
     ("Findings of a store", "Told when it admits a record or issues a receipt.", STORES),
     ("Findings of collectors", "Lines on standard error; rules r1 to r37.", COLLECTORS),
+    (
+        "Findings of a rehearsal",
+        "Told by `rehearse --run`, whose exit status is then 1.",
+        REHEARSALS,
+    ),
 )

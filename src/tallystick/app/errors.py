@@ -115,6 +115,35 @@ class ReceiptNotIssuedError(TallystickError):
         return f"no revision {revision} of the receipt of run {run!a}, which has {issued}"
 
 
+class PacketDiffersError(TallystickError):
+    """A file of a recovery packet is not what follows from its bundles."""
+
+    code = "packet_differs"
+    exit_status = 1
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path)
+
+    def __str__(self) -> str:
+        return (
+            f"{as_printed(self.args[0])} is not what follows from the bundles beside it: somebody"
+            " changed it, or another version of tallystick wrote it"
+        )
+
+
+class BadPacketError(TallystickError):
+    """A file is no recovery packet."""
+
+    code = "bad_packet"
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(path, reason)
+
+    def __str__(self) -> str:
+        path, reason = self.args
+        return f"{as_printed(path)} is no recovery packet: {reason}"
+
+
 class BundleDiffersError(TallystickError):
     """A receipt does not follow from the evidence that its bundle would hold."""
 

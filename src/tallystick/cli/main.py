@@ -12,6 +12,7 @@ from tallystick.app.errors import UnwritableFileError
 from tallystick.core.errors import TallystickError
 
 _COMMANDS = {
+    "checkpoint": ("tallystick.cli.checkpoint", "checkpoint"),
     "collect": ("tallystick.cli.collect", "collect"),
     "contract": ("tallystick.cli.contract", "contract"),
     "demo": ("tallystick.cli.demo", "demo_command"),
@@ -21,8 +22,10 @@ _COMMANDS = {
     "keys": ("tallystick.cli.keys", "keys"),
     "ledger": ("tallystick.cli.ledger", "ledger"),
     "log": ("tallystick.cli.log", "log"),
+    "packet": ("tallystick.cli.packet", "packet"),
     "rate": ("tallystick.cli.rate", "rate_command"),
     "receipt": ("tallystick.cli.receipt", "receipt"),
+    "rehearse": ("tallystick.cli.rehearse", "rehearse_command"),
     "run": ("tallystick.cli.run", "run"),
     "segment": ("tallystick.cli.segment", "segment"),
     "serve": ("tallystick.cli.serve", "serve"),

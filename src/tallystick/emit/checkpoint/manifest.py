@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -26,6 +27,10 @@ if TYPE_CHECKING:
 
 SCHEMA = "tallystick.checkpoint/1"
 JOB_THREADS = 2
+
+WRITING = threading.RLock()
+"""Held while a manifest is written. Its folder counts as changed only meanwhile, so whoever goes
+by the times of folders, as a library that deletes the oldest does, holds this as well."""
 
 
 class Part(NamedTuple):
@@ -139,9 +144,23 @@ def make_manifest(
 def write_manifest(manifest: Manifest) -> None:
     """Write a manifest to its place: after this it is whole and on disk, or it is not there.
 
+    The folder keeps the time of its last change: a manifest makes no checkpoint newer.
+
     Raises:
         OSError: the folder is not writable, or the disk is full.
     """
+    folder = manifest.path.parent
+    with WRITING:
+        before = folder.stat()
+        try:
+            _write(manifest)
+        finally:
+            with suppress(OSError):  # It is another user's.
+                os.utime(folder, ns=(before.st_atime_ns, before.st_mtime_ns))
+    sync_folder(folder)
+
+
+def _write(manifest: Manifest) -> None:
     draft = manifest.path.with_name(f".{manifest.path.name}.tmp")
     with suppress(FileNotFoundError):
         draft.unlink()  # Of a writer that was killed.
@@ -156,7 +175,6 @@ def write_manifest(manifest: Manifest) -> None:
         with suppress(OSError):
             draft.unlink()
         raise
-    sync_folder(manifest.path.parent)
 
 
 def _check_name(name: str) -> None:

@@ -242,18 +242,22 @@ class Run:
         journal.write(b"s %d %d %d %d\n" % (now_us, monotonic_us, step, self._stride))
         self._reported = step
 
+    def note(self, error: Exception) -> None:
+        """Keep the first problem, and say it once."""
+        if self.problem is None:
+            self.problem = wording(error)
+            with suppress(Exception):
+                sys.stderr.write(f"tallystick: progress is not kept: {self.problem}\n")
+
     def _note(self, error: Exception) -> None:
-        """Keep the first problem, and say it once.
+        """Note a problem.
 
         Raises:
             Exception: the error itself, if it is the job's own and only passed through.
         """
         if not is_ours(error):
             raise error
-        if self.problem is None:
-            self.problem = wording(error)
-            with suppress(Exception):
-                sys.stderr.write(f"tallystick: progress is not kept: {self.problem}\n")
+        self.note(error)
 
 
 def _write(journal: Journal, kind: str, body: dict[str, Any]) -> None:
