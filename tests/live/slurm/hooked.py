@@ -181,7 +181,8 @@ class HookedCluster:
             f"[ -e {ctl}.kill ] && {{ $hook & until /usr/bin/pkill -KILL -f 'pyz {hook}' ||"
             " ! kill -0 $!; do /usr/bin/sleep 0.005; done;"
             # What it had started by then is not stopped by its end.
-            f" while /usr/bin/pkill -KILL -f 'pyz {hook}'; do /usr/bin/sleep 0.005; done; exit 0; }}\n"
+            f" while /usr/bin/pkill -KILL -f 'pyz {hook}'; do /usr/bin/sleep 0.005; done;"
+            " exit 0; }\n"
             "$hook\n"
             f"[ -e {ctl}.again ] && $hook\n"
             f"[ -e {ctl}.exit ] && exit 1\n"
