@@ -13,7 +13,7 @@ help:
 	@echo "make demo     rate a run that was really pre-empted, and read its receipt"
 	@echo "make test     run the tests"
 	@echo "make test-live run the tests against real servers (root; Slurm, Prometheus, VictoriaMetrics)"
-	@echo "make test-frameworks run the tests with PyTorch, Lightning, Transformers, Ray and Orbax"
+	@echo "make test-frameworks run the tests with PyTorch, Lightning, Transformers and Orbax"
 	@echo "make check    lint, format, types, import direction, purity, generated docs"
 	@echo "make coverage tell which branches the tests do not reach"
 	@echo "make bench    measure; B=NAME runs one: coverage rate start log bundle node pull emit checkpoint goodput growth"
